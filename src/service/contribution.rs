@@ -2,11 +2,10 @@
 
 use super::Service;
 use super::admission::LARGE;
-use super::auth::Action;
 use super::call::{Call, ChangedResource};
-use super::commit::{Change, ChangeSet, KEPT, VERSION, check_write, class_name};
+use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
 use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts};
-use super::content::{CheckedDocument, Rigor, named_template, read_part};
+use super::content::{Rigor, read_part};
 use super::document_class::kind_of;
 use super::error::{Failure, root_of, shortened};
 use super::followed::{FollowedObjects, objects_to_read};
@@ -14,6 +13,7 @@ use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
 use super::imported::read_version;
+use super::member_data::MemberData;
 use super::members::{EarlierMembers, in_member};
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
@@ -106,40 +106,7 @@ impl<R: Repository> Service<R> {
                 "a caller with access to one EHR cannot choose the uid of a contribution: leave `uid` out",
             ));
         }
-        let wanted = sent.objects_to_read(call, owner)?;
-        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-        let mut followed = self.read_all_followed(call, owner, &wanted).await?;
-        let (mut changes, mut unpaused) = (Vec::new(), 0);
-        let mut earlier = EarlierMembers::default();
-        for (index, version) in sent.versions.iter().enumerate() {
-            unpaused += version.size() + VERSION;
-            if unpaused > LARGE {
-                unpaused = 0;
-                call.pause().await;
-            }
-            let change = match version
-                .root()
-                .filter(|root| root.class() == Cls::IMPORTED_VERSION)
-            {
-                Some(root) => {
-                    self.imported_change(call, owner, root, &sent.audit, &mut followed)
-                        .await
-                }
-                None => {
-                    self.change_of(call, owner, version, &sent.audit, &mut followed)
-                        .await
-                }
-            };
-            let change = change.and_then(|change| {
-                let (preceding, has_data) = (change.preceding.as_deref(), change.content.is_some());
-                earlier.add(index, change.kind, preceding, has_data)?;
-                Ok(change)
-            });
-            let change = change.map_err(|failure| in_member(index, failure))?;
-            // A later member may follow this one, which the database does not have yet.
-            followed.change(&change);
-            changes.push(change);
-        }
+        let changes = self.changes_of(call, owner, &sent).await?;
         let ehr_id = owner.id().to_owned();
         let audit = sent
             .audit
@@ -159,6 +126,51 @@ impl<R: Repository> Service<R> {
         })
     }
 
+    /// Checks the members of a contribution in their order.
+    async fn changes_of(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner,
+        sent: &SentContribution,
+    ) -> Result<Vec<Change>, Failure> {
+        let wanted = sent.objects_to_read(call, owner)?;
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        let mut followed = self.read_all_followed(call, owner, &wanted).await?;
+        let (mut changes, mut unpaused) = (Vec::new(), 0);
+        let mut earlier = EarlierMembers::default();
+        for (index, version) in sent.versions.iter().enumerate() {
+            unpaused += version.size() + VERSION;
+            if unpaused > LARGE {
+                unpaused = 0;
+                call.pause().await;
+            }
+            let imported = version
+                .root()
+                .filter(|root| root.class() == Cls::IMPORTED_VERSION);
+            let (audit, followed_here) = (&sent.audit, &mut followed);
+            let change = match imported {
+                Some(root) => {
+                    self.imported_change(call, owner, root, audit, followed_here)
+                        .await
+                }
+                None => {
+                    self.change_of(call, owner, version, audit, followed_here)
+                        .await
+                }
+            };
+            let change = change.and_then(|change| {
+                let (preceding, has_data) = (change.preceding.as_deref(), change.content.is_some());
+                earlier.add(index, change.kind, preceding, has_data)?;
+                Ok(change)
+            });
+            let change = change.map_err(|failure| in_member(index, failure))?;
+            // A later member may follow this one, which the database does not have yet.
+            followed.change(&change);
+            changes.push(change);
+        }
+        Ok(changes)
+    }
+
     /// Checks one member of a contribution.
     async fn change_of(
         &self,
@@ -171,12 +183,7 @@ impl<R: Repository> Service<R> {
         let root = version
             .root()
             .ok_or_else(|| Failure::bad_request("the version is empty"))?;
-        let preceding = root
-            .text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE])
-            .filter(|uid| !uid.is_empty());
-        let preceding = preceding
-            .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
-            .transpose()?;
+        let preceding = preceding_of(root)?;
         let stated = CommitMetadata::of_version(root)?
             .or(call.commit_headers()?)
             .or(contribution);
@@ -200,24 +207,15 @@ impl<R: Repository> Service<R> {
             }
             None => return Err(Failure::bad_request("the version has no data")),
         };
-        owner.check_member(kind, preceding.is_some() && data.is_some())?;
-        let content = match data {
-            Some(data) => Some(
-                self.check_member(
-                    call,
-                    owner,
-                    (kind, preceding.is_some()),
-                    data,
-                    Rigor::from_audit(&audit),
-                )
-                .await?,
-            ),
-            None => None,
+        let member = MemberData {
+            kind,
+            data,
+            preceding: preceding.as_ref(),
+            rigor: Rigor::from_audit(&audit),
         };
-        if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
-            self.check_followed_class(call, owner, (preceding, data.class()), followed)
-                .await?;
-        }
+        let content = self
+            .check_member_data(call, owner, member, followed)
+            .await?;
         let uid = self.uid_of_member(call, kind, root, preceding.as_ref())?;
         let mut extra = version.clone();
         complete_attestations(&mut extra, &self.config.system_id, &call.commit_time());
@@ -255,29 +253,6 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    /// Checks the content of a member, whose object exists if it `follows` a version: 403 if the
-    /// caller may not write it, 400 if it is invalid or its template is unknown, on both mounts.
-    pub(super) async fn check_member(
-        &self,
-        call: &Call<'_>,
-        owner: &Owner,
-        (kind, follows): (ObjectKind, bool),
-        data: NodeRef<'_>,
-        rigor: Rigor,
-    ) -> Result<CheckedDocument, Failure> {
-        let tree = data.to_tree();
-        let act = match follows {
-            true => Action::Update,
-            false => Action::Create,
-        };
-        check_write(call, owner.id(), (kind, act), named_template(&tree))?;
-        let checked = match kind {
-            ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
-            other => self.check_plain(call, tree, class_name(other), rigor).await,
-        };
-        checked.map_err(|failure| failure.into_bad_request().below("/data"))
-    }
-
     /// Returns the class of the data of a version.
     pub(super) async fn class_of_data(
         &self,
@@ -297,6 +272,15 @@ impl<R: Repository> Service<R> {
                 .map(NodeRef::class)
         }))
     }
+}
+
+/// Returns the uid of the version that a member follows, if it states one.
+fn preceding_of(version: NodeRef<'_>) -> Result<Option<VersionUid>, Failure> {
+    version
+        .text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE])
+        .filter(|uid| !uid.is_empty())
+        .map(|uid| VersionUid::read(uid, "preceding_version_uid"))
+        .transpose()
 }
 
 /// Returns the change type of a contribution that states none: that of its members. A contribution
@@ -379,13 +363,11 @@ impl SentContribution {
         text: &str,
         format: Format,
     ) -> Result<SentContribution, Failure> {
-        let refused =
-            |what: &str| Failure::bad_request(format!("the contribution cannot be read: {what}"));
         let turn = call.turn(text.len()).await?;
         let parts = parts(text, format)?;
         drop(turn);
         check_count(parts.iter().filter(|(key, _)| key == "versions").count())?;
-        let (mut uid, mut versions, mut audit, mut unpaused) = (None, Vec::new(), None, 0);
+        let (mut read, mut unpaused) = (ReadParts::default(), 0);
         for (key, value) in parts {
             unpaused += value.len() + VERSION;
             if unpaused > LARGE {
@@ -393,59 +375,10 @@ impl SentContribution {
                 call.pause().await;
             }
             let turn = call.turn(value.len()).await?;
-            let is_repeated = match &*key {
-                "versions" => {
-                    let version = read_version(value, format);
-                    versions.push(version.map_err(|failure| in_member(versions.len(), failure))?);
-                    false
-                }
-                "audit" => audit.replace(read_audit(value, format)?).is_some(),
-                "uid" if value != "null" => uid
-                    .replace(read_part(
-                        value,
-                        format,
-                        Cls::HIER_OBJECT_ID,
-                        "uid of the contribution",
-                    )?)
-                    .is_some(),
-                "_type" => {
-                    check_contribution_type(value)?;
-                    false
-                }
-                "uid" => false,
-                other => {
-                    return Err(refused(&format!(
-                        "`{}` is not an attribute of CONTRIBUTION",
-                        shortened(other)
-                    )));
-                }
-            };
+            read.add(&key, value, format)?;
             drop(turn);
-            // The reader of JSON refuses repeated members itself.
-            if is_repeated {
-                return Err(refused(&format!("`{key}` occurs there more than once")));
-            }
         }
-        if versions.is_empty() {
-            return Err(refused("Versions must not be empty"));
-        }
-        let audit = audit.ok_or_else(|| refused("`audit` is missing"))?;
-        let uid = uid
-            .as_ref()
-            .and_then(Tree::root)
-            .and_then(|u| u.text_at(Attr::VALUE))
-            .map(str::to_ascii_lowercase);
-        if uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
-            return Err(refused("its uid is not a UUID"));
-        }
-        let audit =
-            CommitMetadata::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?)
-                .map_err(|failure| failure.below("/audit").within("audit"))?;
-        Ok(SentContribution {
-            uid,
-            versions,
-            audit,
-        })
+        read.complete()
     }
 
     /// Returns the stored objects that the check of the members reads.
@@ -456,6 +389,77 @@ impl SentContribution {
         let by_default = call.commit_headers()?.clone().or(&self.audit);
         Ok(objects_to_read(owner, &self.versions, by_default.deletes()))
     }
+}
+
+/// The attributes of a contribution that were read.
+#[derive(Default)]
+struct ReadParts {
+    uid: Option<Tree>,
+    versions: Vec<Tree>,
+    audit: Option<Tree>,
+}
+
+impl ReadParts {
+    /// Reads an attribute, which for `versions` is one of them.
+    fn add(&mut self, key: &str, value: &str, format: Format) -> Result<(), Failure> {
+        let is_repeated = match key {
+            "versions" => {
+                let version = read_version(value, format);
+                let index = self.versions.len();
+                self.versions
+                    .push(version.map_err(|failure| in_member(index, failure))?);
+                false
+            }
+            "audit" => self.audit.replace(read_audit(value, format)?).is_some(),
+            "uid" if value == "null" => false,
+            "uid" => {
+                let what = "uid of the contribution";
+                let uid = read_part(value, format, Cls::HIER_OBJECT_ID, what)?;
+                self.uid.replace(uid).is_some()
+            }
+            "_type" => {
+                check_contribution_type(value)?;
+                false
+            }
+            other => {
+                let other = shortened(other);
+                let what = format!("`{other}` is not an attribute of CONTRIBUTION");
+                return Err(refused(&what));
+            }
+        };
+        // The reader of JSON refuses repeated members itself.
+        match is_repeated {
+            true => Err(refused(&format!("`{key}` occurs there more than once"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the contribution with these attributes.
+    fn complete(self) -> Result<SentContribution, Failure> {
+        if self.versions.is_empty() {
+            return Err(refused("Versions must not be empty"));
+        }
+        let audit = self.audit.ok_or_else(|| refused("`audit` is missing"))?;
+        let uid = self.uid.as_ref().and_then(Tree::root);
+        let uid = uid
+            .and_then(|uid| uid.text_at(Attr::VALUE))
+            .map(str::to_ascii_lowercase);
+        if uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
+            return Err(refused("its uid is not a UUID"));
+        }
+        let audit = audit.root().ok_or_else(|| refused("`audit` is empty"))?;
+        let audit = CommitMetadata::of_audit(audit)
+            .map_err(|failure| failure.below("/audit").within("audit"))?;
+        Ok(SentContribution {
+            uid,
+            versions: self.versions,
+            audit,
+        })
+    }
+}
+
+fn refused(what: &str) -> Failure {
+    Failure::bad_request(format!("the contribution cannot be read: {what}"))
 }
 
 /// Reads the audit of a contribution.
@@ -497,18 +501,16 @@ fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failur
             .map_err(|findings| Failure::unreadable("contribution", &findings));
     }
     let malformed = |problem| super::content::malformed("contribution", text, problem);
-    let refused = |value: &str, expected: &str| {
-        let what = format!("the contribution cannot be read: {value} is not {expected}");
-        Err(Failure::bad_request(what))
-    };
     if text.trim_start().starts_with('[') {
-        return refused("the body", "an object with `versions` and `audit`");
+        return Err(refused(
+            "the body is not an object with `versions` and `audit`",
+        ));
     }
     let mut found = Vec::new();
     for (key, value) in members(text).map_err(malformed)? {
         if key == "versions" {
             if !value.starts_with('[') {
-                return refused("`versions`", "a list");
+                return Err(refused("`versions` is not a list"));
             }
             // The list is not read whole before its number of versions is checked.
             let versions = elements_within(value, MAX_VERSIONS).map_err(|problem| {

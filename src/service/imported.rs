@@ -14,20 +14,22 @@ use super::Service;
 use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::commit::Change;
-use super::committal::{CREATION, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle};
+use super::committal::{
+    Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle,
+};
 use super::content::{Rigor, model_findings, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::followed::FollowedObjects;
 use super::identity::{LIFECYCLE_CODE, check_data_uid, preceding_uid};
 use super::ids::VersionUid;
+use super::member_data::MemberData;
 use super::named_uids::complete_data_uid;
 use super::negotiate::Format;
 use super::owner::Owner;
 use super::time::check_past;
 use super::update_form::{Rewritten, canonical_version};
 use crate::diag::Severity;
-use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::imported::stored_form;
 use crate::rm::tree::{NodeRef, Tree};
@@ -128,41 +130,20 @@ impl<R: Repository> Service<R> {
                     .await?
             }
         };
-        owner.check_member(kind, preceding.is_some() && data.is_some())?;
         let by_default = match (data, &preceding) {
             (None, _) => DELETED,
             (Some(_), Some(_)) => MODIFICATION,
             (Some(_), None) => CREATION,
         };
-        let own = version
-            .get(Attr::COMMIT_AUDIT)
-            .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)
-            .map_err(|failure| failure.below("/commit_audit"))?;
-        let state = item.node.text_along(&LIFECYCLE_CODE).unwrap_or_default();
-        let state = lifecycle(state)?;
-        let audit = own
-            // The change type describes the import, not the change in the other system.
-            .or_unless_type(call.commit_headers()?)
-            .or_unless_type(contribution)
-            .import_audit(by_default, state)?;
-        let content = match data {
-            Some(data) => Some(
-                self.check_member(
-                    call,
-                    owner,
-                    (kind, preceding.is_some()),
-                    data,
-                    Rigor::from_audit(&audit),
-                )
-                .await
-                .map_err(|failure| failure.below("/item"))?,
-            ),
-            None => None,
+        let audit = audit_of_import(call, (version, item.node), contribution, by_default)?;
+        let member = MemberData {
+            kind,
+            data,
+            preceding: preceding.as_ref(),
+            rigor: Rigor::from_audit(&audit),
         };
-        if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
-            self.check_followed_class(call, owner, (preceding, data.class()), followed)
-                .await?;
-        }
+        let content = self.check_member_data(call, owner, member, followed).await;
+        let content = content.map_err(|failure| failure.below("/item"))?;
         let mut extra = version.to_tree();
         complete_data_uid(&mut extra);
         Ok(Change {
@@ -220,6 +201,24 @@ impl<R: Repository> Service<R> {
             .await?;
         Ok(latest.is_some())
     }
+}
+
+/// Returns the audit of the import of a version.
+fn audit_of_import(
+    call: &Call<'_>,
+    (version, item): (NodeRef<'_>, NodeRef<'_>),
+    contribution: &CommitMetadata,
+    by_default: Code,
+) -> Result<Audit, Failure> {
+    let own = version
+        .get(Attr::COMMIT_AUDIT)
+        .map_or_else(|| Ok(CommitMetadata::default()), CommitMetadata::of_audit)
+        .map_err(|failure| failure.below("/commit_audit"))?;
+    let state = item.text_along(&LIFECYCLE_CODE).unwrap_or_default();
+    // The change type describes the import, not the change in the other system.
+    own.or_unless_type(call.commit_headers()?)
+        .or_unless_type(contribution)
+        .import_audit(by_default, lifecycle(state)?)
 }
 
 /// Reads and checks the item of an IMPORTED_VERSION. The caller checks its data, like those of any

@@ -88,6 +88,7 @@ mod imported_form;
 mod known_templates;
 mod lint;
 mod listing;
+mod member_data;
 mod members;
 mod named_uids;
 mod negotiate;
