@@ -1,6 +1,7 @@
 //! The OpenAPI document, generated from the table of routes. It is written when the page is built,
 //! and is not part of the worker.
 
+mod headers;
 mod kinds;
 mod schema;
 
@@ -38,10 +39,48 @@ pub fn openapi() -> Value {
                 "access": { "type": "apiKey", "in": "header", "name": "Cf-Access-Jwt-Assertion" },
                 "basic": { "type": "http", "scheme": "basic", "description": "for development" },
             },
-            "responses": { "Error": { "description": "The problems of the request, each with its place and remedy.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } } },
+            "responses": errors(),
+            "headers": headers::components(),
             "schemas": schema::schemas(),
         },
     })
+}
+
+/// The responses with problems: the name, and the headers that such a response may have.
+const ERRORS: [(&str, &[&str]); 5] = [
+    ("Error", &[]),
+    ("Unauthorized", &["WWW-Authenticate"]),
+    // The latest version, with which the request can be repeated.
+    ("Conflict", &["ETag", "Location"]),
+    ("UnsupportedMediaType", &["Accept-Encoding"]),
+    ("Busy", &["Retry-After"]),
+];
+
+/// Returns the name of the response for a status from 400.
+fn error_name(status: u16) -> &'static str {
+    match status {
+        401 => "Unauthorized",
+        409 | 412 => "Conflict",
+        415 => "UnsupportedMediaType",
+        429 | 503 => "Busy",
+        _ => "Error",
+    }
+}
+
+fn errors() -> Map<String, Value> {
+    let error = |(name, names): (&str, &[&str])| {
+        let mut response = json!({ "description": "The problems of the request, each with its place and remedy.", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } });
+        add_headers(&mut response, headers::named(names.iter().copied()));
+        (name.to_owned(), response)
+    };
+    ERRORS.into_iter().map(error).collect()
+}
+
+/// Adds headers to a response, if there are any.
+fn add_headers(response: &mut Value, headers: Map<String, Value>) {
+    if let Some(members) = response.as_object_mut().filter(|_| !headers.is_empty()) {
+        members.insert(String::from("headers"), headers.into());
+    }
 }
 
 /// Returns the operations by path and method: the routes, and two paths outside the mounts.
@@ -55,7 +94,7 @@ fn paths() -> Map<String, Value> {
             methods.insert(route.method.to_ascii_lowercase(), operation(route));
         }
     }
-    let open = |summary: &str| json!({ "servers": [{ "url": "/" }], "get": { "summary": summary, "tags": ["service"], "security": [], "responses": { "200": { "description": "OK" }, "503": { "$ref": "#/components/responses/Error" } } } });
+    let open = |summary: &str| json!({ "servers": [{ "url": "/" }], "get": { "summary": summary, "tags": ["service"], "security": [], "responses": { "200": { "description": "OK" }, "503": error(503) } } });
     paths.insert(String::from("/health"), open("Health check"));
     paths.insert(String::from("/rest/status"), open("Name and version"));
     paths
@@ -129,6 +168,11 @@ fn schema_of(name: &str) -> Value {
     }
 }
 
+/// Returns a reference to the response for a status from 400.
+fn error(status: u16) -> Value {
+    json!({ "$ref": format!("#/components/responses/{}", error_name(status)) })
+}
+
 fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value> {
     // A body is checked even if the operation needs none.
     let of_bodies = OF_BODIES.iter().filter(|_| method != "GET");
@@ -141,12 +185,16 @@ fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value
         .copied()
         .collect();
     order::sort(&mut statuses);
-    let response = |status: u16| match status {
-        200 | 201 if !kind.gives.is_empty() => {
-            json!({ "description": super::error::reason(status), "content": content(kind.gives, answers) })
-        }
-        200..400 => json!({ "description": super::error::reason(status) }),
-        _ => json!({ "$ref": "#/components/responses/Error" }),
+    let response = |status: u16| {
+        let mut response = match status {
+            200 | 201 if !kind.gives.is_empty() => {
+                json!({ "description": super::error::reason(status), "content": content(kind.gives, answers) })
+            }
+            200..400 => json!({ "description": super::error::reason(status) }),
+            _ => return error(status),
+        };
+        add_headers(&mut response, headers::of(kind.name, status));
+        response
     };
     statuses
         .into_iter()

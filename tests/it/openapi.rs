@@ -31,7 +31,22 @@ pub struct Bodies {
     complaints: RefCell<BTreeSet<String>>,
     /// The operations that succeeded without the body that they may have.
     bodiless: RefCell<BTreeSet<String>>,
+    /// The headers of responses that have been seen, with their operation and status.
+    headers: RefCell<BTreeSet<[String; 3]>>,
 }
+
+/// Headers of every response, which the document does not list.
+const GENERAL: [&str; 9] = [
+    "Content-Type",
+    "X-Request-Id",
+    "X-Content-Type-Options",
+    "Content-Security-Policy",
+    "Cache-Control",
+    "Vary",
+    "Access-Control-Allow-Origin",
+    "Access-Control-Expose-Headers",
+    "Content-Encoding",
+];
 
 impl Bodies {
     /// Reads the schemas of the document that a service serves.
@@ -43,6 +58,7 @@ impl Bodies {
             fulfilled: RefCell::default(),
             complaints: RefCell::default(),
             bodiless: RefCell::default(),
+            headers: RefCell::default(),
         }
     }
 
@@ -60,6 +76,80 @@ impl Bodies {
             Some(false) => drop(self.bodiless.borrow_mut().insert(name)),
             None => {}
         }
+    }
+
+    /// Notes the headers of an answer.
+    fn note_headers(&self, request: &Request, response: &Response) {
+        let Some(name) = operation(request) else {
+            return;
+        };
+        let mut seen = self.headers.borrow_mut();
+        for (header, _) in &response.headers {
+            if !GENERAL
+                .iter()
+                .any(|general| general.eq_ignore_ascii_case(header))
+            {
+                let status = response.status.to_string();
+                seen.insert([name.clone(), status, header.to_ascii_lowercase()]);
+            }
+        }
+    }
+
+    /// Returns the headers of answers that are not documented, and the documented ones that no
+    /// answer of the kind had.
+    fn header_complaints(&self) -> Vec<String> {
+        // Some headers of a success depend on its status, and errors of all kinds have the same.
+        let class_of = |status: &str, kind: &str| match status.as_bytes().first() {
+            Some(b'2') => format!("{kind} 2xx"),
+            Some(b'3') => format!("{kind} 3xx"),
+            _ => String::from("error"),
+        };
+        let (mut complaints, mut shown, mut absent) = (vec![], BTreeSet::new(), BTreeMap::new());
+        let seen = self.headers.borrow();
+        for (path, methods) in self.document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let Some(kind) = operation["x-kind"].as_str() else {
+                    continue;
+                };
+                let name = format!("{} {}", method.to_uppercase(), path.trim_start_matches('/'));
+                for (status, response) in operation["responses"].as_object().unwrap() {
+                    for header in self.headers_of(response) {
+                        let has = seen.contains(&[name.clone(), status.clone(), header.clone()]);
+                        match (has, class_of(status, kind)) {
+                            (true, class) => drop(shown.insert(format!("{class} {header}"))),
+                            (false, class) => {
+                                absent.insert(format!("{class} {header}"), name.clone());
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for [name, status, header] in seen.iter() {
+            let (method, path) = name.split_once(' ').unwrap();
+            let operation = &self.document["paths"][format!("/{path}")][method.to_lowercase()];
+            let response = &operation["responses"][status];
+            if !self.headers_of(response).contains(header) {
+                let kind = &operation["x-kind"];
+                complaints.push(format!("{name} ({kind}): {status} has the header {header}"));
+            }
+        }
+        // Hosts limit the rate of requests.
+        absent.retain(|key, _| !shown.contains(key) && key != "error retry-after");
+        let absent = absent.into_iter();
+        complaints.extend(absent.map(|(key, name)| format!("{name}: no answer shows {key}")));
+        complaints
+    }
+
+    /// Returns the lower-case names of the headers of a response of the document.
+    fn headers_of(&self, response: &Value) -> BTreeSet<String> {
+        let named = response["$ref"].as_str().map(|reference| {
+            let path = reference.trim_start_matches('#');
+            self.document.pointer(path).expect("a response")
+        });
+        let headers = named.unwrap_or(response)["headers"].as_object();
+        let names = headers.into_iter().flatten();
+        names.map(|(name, _)| name.to_ascii_lowercase()).collect()
     }
 
     /// Compares a JSON answer with the schema of its operation, status and media type.
@@ -147,6 +237,7 @@ impl Handler for Noting {
             now_or_never(self.service.handle(request, environment)).expect("memory never waits");
         note(&self.seen, request, response.status);
         self.bodies.check(request, &response);
+        self.bodies.note_headers(request, &response);
         self.bodies.check_absent_body(request, response.status);
         response
     }
@@ -303,6 +394,8 @@ fn every_status_is_documented_and_every_documented_status_is_real() {
     };
     run_all(&|config| Box::new(noting(config)));
     checked.assert_fulfilled();
+    let found = checked.header_complaints();
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
     assert_eq!(
         optional_bodies(&checked.document),
         *checked.bodiless.borrow(),
