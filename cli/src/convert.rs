@@ -1,7 +1,8 @@
 //! The command `convert`: documents from one format to another.
 
-use crate::data::document::Reader;
+use crate::data::document::{Document, Reader};
 use crate::data::files::{self, SourceFile};
+use crate::data::load::is_lines;
 use crate::data::templates::Templates;
 use crate::data::templates_of;
 use crate::document_format::{Dialect, DocumentFormat, indented};
@@ -26,7 +27,8 @@ Examples:
     aqlite convert compositions --to xml -o xml
 
 The content of the input decides its format. FLAT and STRUCTURED need the template.
-Several documents of a file become a JSON array, or one file for each in the folder of -o.
+Several documents of a file, or of its lines (NDJSON), become a JSON array, or one file for
+each in the folder of -o.
 A document that cannot be converted is reported, and the others are converted.
 
 Exit code: 0 if all documents are converted, 1 for documents with errors, 2 for wrong usage.";
@@ -70,9 +72,13 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         now: query::now(),
         progress: Progress::new(listed.iter().map(|file| file.size).sum(), "converting"),
         sources: HashMap::new(),
+        converted: 0,
     };
     let outcome = converter.all(&listed);
     converter.progress.finish();
+    if !listed.is_empty() && converter.converted == 0 && matches!(outcome, Ok(Outcome::Success)) {
+        query::warn_of_none("documents", &input);
+    }
     outcome
 }
 
@@ -83,6 +89,8 @@ struct Converter<'c> {
     progress: Progress,
     /// By the path of a file that is written or still to be read: the input whose documents it has.
     sources: HashMap<PathBuf, PathBuf>,
+    /// The number of documents that were read.
+    converted: usize,
 }
 
 /// The place of the documents of a file.
@@ -145,19 +153,45 @@ impl Converter<'_> {
             Ok(text) => text,
             Err(error) => return Ok(self.refused(&format!("{path}: {error}"))),
         };
+        let (documents, outcome) = self.documents(file, &text);
+        let roots = documents.iter().filter_map(|document| document.tree.root());
+        let roots = roots.collect::<Vec<_>>();
+        self.converted += roots.len();
+        if roots.is_empty() && outcome == Outcome::Success {
+            // A folder may also have templates and guides, which are no documents.
+            return Ok(match target {
+                Target::InFolder(_) => Outcome::Success,
+                _ => self.refused(&format!("{path}: there is no document in this file")),
+            });
+        }
+        Ok(outcome.and(self.write(file, &roots, target)?))
+    }
+
+    /// Reads the documents of a file, or of each of its lines. Reports those that cannot be read.
+    fn documents(&self, file: &SourceFile, text: &str) -> (Vec<Document>, Outcome) {
         let reader = Reader {
             templates: self.templates,
             now: &self.now,
         };
-        let documents = match reader.read(&text) {
-            Ok(documents) => documents,
-            Err(findings) => {
-                self.progress.hide_while(|| report(&path, &findings));
-                return Ok(Outcome::Findings);
-            }
+        let lines = (1..).zip(text.lines());
+        let texts: Vec<(String, &str)> = match is_lines(file) {
+            true => lines
+                .filter(|(_, line)| !line.trim().is_empty())
+                .map(|(number, line)| (format!("{}:{number}", file.shown()), line))
+                .collect(),
+            false => vec![(file.shown(), text)],
         };
-        let roots = documents.iter().filter_map(|document| document.tree.root());
-        self.write(file, &roots.collect::<Vec<_>>(), target)
+        let (mut documents, mut outcome) = (Vec::new(), Outcome::Success);
+        for (place, text) in texts {
+            match reader.read(text) {
+                Ok(found) => documents.extend(found),
+                Err(findings) => {
+                    self.progress.hide_while(|| report(&place, &findings));
+                    outcome = Outcome::Findings;
+                }
+            }
+        }
+        (documents, outcome)
     }
 
     /// Writes the documents of a file: one text for each, or an array of JSON.
@@ -277,6 +311,7 @@ fn numbered(path: &Path, number: Option<usize>) -> PathBuf {
 fn report(path: &str, findings: &[Finding]) {
     for finding in findings {
         let (path, message) = (printable(path), finding.one_line());
-        eprintln!("{path}: error[{}]: {}", finding.code, printable(&message));
+        let message = message.trim_end_matches(&format!(" ({})", finding.code));
+        eprintln!("{path}: error[{}]: {}", finding.code, printable(message));
     }
 }

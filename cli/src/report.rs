@@ -1,5 +1,6 @@
 //! Diagnostics with the line of the source.
 
+use crate::printable::printable;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use aqlite::diag::{Diagnostic, Severity, Span};
 use std::io::IsTerminal;
@@ -46,8 +47,9 @@ pub fn render_at(
     let end = shown.span.end.clamp(start, source.len());
     let title = level.primary_title(shown.message).id(shown.code);
     let mark = AnnotationKind::Primary.span(start..end);
+    let path = printable(path);
     let snippet = Snippet::source(source)
-        .path(path)
+        .path(path.as_ref())
         .line_start(line)
         .annotation(mark);
     let mut group = title.element(snippet);

@@ -4,6 +4,7 @@ use super::problem::{CheckedText, Problem};
 use crate::data::content::Content;
 use crate::data::document::{Document, Reader};
 use crate::data::files::{self, SourceFile};
+use crate::data::load::is_lines;
 use crate::data::locate::span_of;
 use crate::data::templates::{self, Templates, may_be_template};
 use crate::progress::Progress;
@@ -42,14 +43,16 @@ impl Checker<'_> {
     /// Returns the problems of a file; of a file of lines some only, if the user pressed Ctrl-C.
     pub fn check(&self, file: &SourceFile) -> Vec<Problem> {
         let path = file.shown();
-        let text = match files::read(&file.path).map(String::from_utf8) {
-            Ok(Ok(text)) => text,
-            Ok(Err(_)) => return vec![unreadable(path, "CLI0002", "the text is no UTF-8")],
-            Err(error) => return vec![unreadable(path, "CLI0001", &error.to_string())],
+        let bytes = match files::read(&file.path) {
+            Ok(bytes) => bytes,
+            Err(error) => return vec![unreadable((&path, 1), "CLI0001", &error.to_string())],
         };
-        if matches!(file.ending().as_str(), "ndjson" | "jsonl") {
-            return self.check_lines(&path, &text);
+        if is_lines(file) {
+            return self.check_lines(&path, &bytes);
         }
+        let Ok(text) = String::from_utf8(bytes) else {
+            return vec![not_utf8((&path, 1))];
+        };
         self.progress.advance(file.size);
         self.progress.show();
         let is_query = file.ending() == "aql";
@@ -75,14 +78,17 @@ impl Checker<'_> {
         aql::diagnose_with(text, &templates).all()
     }
 
-    fn check_lines(&self, path: &str, text: &str) -> Vec<Problem> {
-        let lines = (1..).zip(text.split_inclusive('\n'));
+    fn check_lines(&self, path: &str, bytes: &[u8]) -> Vec<Problem> {
+        let lines = (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n'));
         let lines = lines.take_while(|(_, line)| {
             self.progress.show();
             self.progress.advance(line.len() as u64)
         });
-        let filled = lines.filter(|(_, line)| !line.trim().is_empty());
+        let filled = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
         let checked = filled.flat_map(|(number, line)| {
+            let Ok(line) = std::str::from_utf8(line) else {
+                return vec![not_utf8((path, number))];
+            };
             self.check_document(&Rc::new(CheckedText {
                 path: path.to_owned(),
                 text: line.trim_end_matches(['\r', '\n']).to_owned(),
@@ -177,12 +183,18 @@ fn diagnosed(source: &Rc<CheckedText>, found: Vec<Diagnostic>) -> Vec<Problem> {
     found.into_iter().map(problem).collect()
 }
 
-fn unreadable(path: String, code: &'static str, message: &str) -> Problem {
+/// Returns the problem of a text, or a line of one, that cannot be decoded.
+fn not_utf8(place: (&str, usize)) -> Problem {
+    unreadable(place, "CLI0002", "the text is no UTF-8")
+}
+
+/// Returns a problem of a text that cannot be read, with its path and its first line.
+fn unreadable((path, line): (&str, usize), code: &'static str, message: &str) -> Problem {
     Problem {
         source: Rc::new(CheckedText {
-            path,
+            path: path.to_owned(),
             text: String::new(),
-            line: 1,
+            line,
         }),
         diagnostic: Diagnostic::error(code, Span::default(), message),
     }

@@ -108,7 +108,8 @@ fn plan(files: &[SourceFile], planned: &SyncSender<Task>) {
     }
 }
 
-fn is_lines(file: &SourceFile) -> bool {
+/// Returns whether a file has a document in each line.
+pub fn is_lines(file: &SourceFile) -> bool {
     matches!(file.ending().as_str(), "ndjson" | "jsonl")
 }
 

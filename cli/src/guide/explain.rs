@@ -1,6 +1,7 @@
 //! `guide explain`: why each rule of a guide fired or did not.
 
-use super::{moment, read, run::populate};
+use super::run::{check_ehr, populate};
+use super::{moment, read};
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
 use crate::query;
@@ -101,9 +102,7 @@ fn on_inputs(options: &Options) -> Result<Value, Failure> {
 fn on_ehr(options: &Options, guide: &CompiledGuide, ehr: &str) -> Result<Value, Failure> {
     let mut data = DataSet::open(&options.data)?;
     query::report_problems(&data, &options.data);
-    if !data.catalog.ehrs.iter().any(|known| known.ehr_id == ehr) {
-        return Err(Failure::Data(format!("the data have no EHR `{ehr}`")));
-    }
+    check_ehr(&data, ehr)?;
     let (now, run_options) = (moment(options.now.as_deref())?, run_options(options));
     let mut population = data.reliably(&options.data, |data| {
         populate(guide, data, now, run_options)

@@ -72,6 +72,10 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         trace: options.trace,
         ..gdl::Options::default()
     };
+    options
+        .ehrs
+        .iter()
+        .try_for_each(|ehr| check_ehr(&data, ehr))?;
     let mut population = data.reliably(&options.data, |data| {
         populate(&guide, data, now, run_options)
     })?;
@@ -108,6 +112,17 @@ fn is_chosen(options: &Options, ehr_id: &str, is_queryable: bool) -> bool {
         return is_queryable;
     }
     options.ehrs.iter().any(|named| named == ehr_id)
+}
+
+/// Checks that the data have an EHR.
+///
+/// # Errors
+/// If they have none with this id.
+pub fn check_ehr(data: &DataSet, ehr: &str) -> Result<(), Failure> {
+    match data.catalog.ehrs.iter().any(|known| known.ehr_id == ehr) {
+        true => Ok(()),
+        false => Err(Failure::Data(format!("the data have no EHR `{ehr}`"))),
+    }
 }
 
 /// Reads the data of a guide for all EHRs.

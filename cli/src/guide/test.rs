@@ -9,7 +9,7 @@ mod junit;
 
 use super::moment;
 use crate::outcome::{Failure, Outcome};
-use crate::progress;
+use crate::{progress, query};
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
 use aqlite::gdl::suite::{Case, Suite};
 use aqlite::gdl::time::Moment;
@@ -81,6 +81,11 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let results = || reports.iter().flat_map(|report| &report.results);
     let failed = results().filter(|r| !r.problems.is_empty()).count();
     let (fixtures, cases) = (reports.len(), results().count());
+    if fixtures == 0 {
+        let paths = options.paths.iter();
+        let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+        query::warn_of_none("fixtures", &paths);
+    }
     writeln!(out, "{fixtures} fixtures, {cases} cases, {failed} failed")?;
     Ok(if failed == 0 {
         Outcome::Success

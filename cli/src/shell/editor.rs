@@ -8,9 +8,9 @@ use aqlite::aql::{self, Parameters, QueryOptions, TemplateLabels};
 use nu_ansi_term::{Color, Style};
 use reedline::{
     Completer, DescriptionMode, EditCommand, Emacs, FileBackedHistory, Highlighter, IdeMenu,
-    KeyCode, KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
-    ReedlineEvent, ReedlineMenu, Signal, Span, StyledText, Suggestion, ValidationResult, Validator,
-    default_emacs_keybindings,
+    InputMode, KeyCode, KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
+    Reedline, ReedlineEvent, ReedlineMenu, Signal, Span, StyledText, Suggestion, ValidationResult,
+    Validator, default_emacs_keybindings,
 };
 use std::borrow::Cow;
 use std::path::Path;
@@ -61,6 +61,8 @@ impl Editor {
         let menu = IdeMenu::default()
             .with_name(MENU)
             .with_max_completion_height(12)
+            // A path of SELECT completes by the classes of FROM, which is behind the cursor.
+            .with_input_mode(InputMode::FullBuffer)
             .with_description_mode(DescriptionMode::PreferRight);
         let completer = QueryCompleter {
             templates: session.source.templates()?,

@@ -160,3 +160,21 @@ fn query_is_compared_with_templates() {
     assert_eq!(change["insertedContent"]["text"], near);
     assert_eq!(change["deletedRegion"]["startColumn"], 20);
 }
+
+#[test]
+fn a_line_with_invalid_bytes_does_not_hide_the_others() {
+    let folder = Folder::new();
+    let wrong = "{\"_type\":\"COMPOSITION\"}\n";
+    let bytes = [wrong.as_bytes(), b"{\"\xff\":1}\n", wrong.as_bytes()].concat();
+    std::fs::write(folder.path().join("b.ndjson"), bytes).unwrap();
+    let ran = folder.run(&["check", "b.ndjson"]);
+    assert_eq!(ran.code, Some(1));
+    for expected in [
+        "--> b.ndjson:1:",
+        "error[CLI0002]",
+        "--> b.ndjson:2:1",
+        "--> b.ndjson:3:",
+    ] {
+        assert!(ran.out.contains(expected), "{expected}: {}", ran.out);
+    }
+}

@@ -238,3 +238,42 @@ fn template_is_shown_in_each_form() {
     ]);
     assert_eq!(ran.code, Some(1));
 }
+
+#[test]
+fn lines_of_a_file_are_documents() {
+    let folder = Folder::new();
+    let names = ["\"A\"", "\"B\"", "\"C\""];
+    let one = |name: &str| PLAIN.replace("\"NAME\"", name).replace('\n', "");
+    let lines = names.map(one);
+    folder.write("all.ndjson", &format!("{}\n\n", lines.join("\n")));
+    let ran = folder.run(&["convert", "all.ndjson", "--to", "json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let all: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let written = names.map(|name| name.trim_matches('"'));
+    let found = all.as_array().unwrap().iter();
+    let found: Vec<&str> = found
+        .map(|d| d["name"]["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(found, written);
+    // A line that cannot be read does not hide the others.
+    let broken = format!("{}\n{{\"name\":\n{}\n", lines[0], lines[1]);
+    folder.write("broken.ndjson", &broken);
+    let ran = folder.run(&["convert", "broken.ndjson", "--to", "json"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("broken.ndjson:2: error["), "{}", ran.err);
+    assert_eq!(ran.err.matches("RM0001").count(), 1, "{}", ran.err);
+    assert_eq!(ran.out.matches("FOLDER.stays.v1").count(), 2, "{}", ran.out);
+}
+
+#[test]
+fn a_file_without_documents_is_reported() {
+    let folder = sample();
+    let ran = folder.run(&["convert", VITAL_SIGNS, "--to", "json"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    let expected = "there is no document in this file";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    let ran = folder.run(&["convert", "templates", "--to", "json", "-o", "none"]);
+    assert_eq!(ran.code, Some(0));
+    let expected = "warning: no documents in `templates`";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+}

@@ -24,6 +24,15 @@ fn guide_runs_on_each_ehr() {
         one.out.lines().collect::<Vec<_>>(),
         [ran.out.lines().nth(3).unwrap()]
     );
+    for command in ["run", "explain"] {
+        let ran = sample().run(&["guide", command, CATEGORY, "-d", "data", "--ehr", "typo"]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{command}");
+        assert!(
+            ran.err.contains("the data have no EHR `typo`"),
+            "{}",
+            ran.err
+        );
+    }
     let why = sample().run(&["guide", "explain", CATEGORY, "-d", "data", "--ehr", ehr]);
     assert!(why.out.contains("fire"), "{}", why.out);
 }

@@ -104,6 +104,16 @@ fn terminal_completes_edits_and_ends() {
     session.expect("openEHR-EHR-OBSERVATION.pulse.v2").unwrap();
     session.send(ControlCode::EndOfText).unwrap();
     prompt(&mut session);
+    // A path before FROM is completed by the class behind it.
+    session
+        .send("SELECT o/ FROM OBSERVATION o[openEHR-EHR-OBSERVATION.pulse.v2]")
+        .unwrap();
+    session.send(ControlCode::StartOfHeading).unwrap();
+    session.send("\u{1b}[C".repeat("SELECT o/".len())).unwrap();
+    session.send("\t").unwrap();
+    session.expect("data[at0002]").unwrap();
+    session.send(ControlCode::EndOfText).unwrap();
+    prompt(&mut session);
     // An error is shown under the text, and the shell continues.
     session.send("SELECT c FROM COMPOSITON c\r").unwrap();
     session.expect("AQL0201").unwrap();
