@@ -29,7 +29,7 @@ mod load;
 use super::auth::AccessTrail;
 use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet};
-use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
+use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, change_type};
 use super::content::{CheckedDocument, Rigor, check_model};
 use super::document_class::Controlled;
 use super::document_class::kind_of;
@@ -393,7 +393,8 @@ fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
 /// `follows` is true for a record with a preceding version.
 ///
 /// # Errors
-/// 400 for an unknown change type, for a deletion with data and any other change without.
+/// 400 for an unknown change type, for an audit that a commit would refuse, for a deletion with data
+/// and any other change without.
 fn audit_of(
     change: Option<&str>,
     sent: Option<&Tree>,
@@ -411,11 +412,8 @@ fn audit_of(
             "a deletion must have no `data`, and every other change must have it",
         ));
     }
-    let mut audit = Audit::new(change);
-    if let Some(root) = sent.and_then(Tree::root) {
-        audit.take_party(root)?;
-    }
-    Ok(audit)
+    let stated = sent.and_then(Tree::root).map(CommitMetadata::of_audit);
+    Ok(stated.transpose()?.unwrap_or_default().audit_of_type(change))
 }
 
 /// A line of a load.

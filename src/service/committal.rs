@@ -76,35 +76,6 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// Creates the audit of a request without metadata.
-    pub fn new(change_type: Code) -> Audit {
-        let lifecycle = if change_type == DELETED {
-            DELETED
-        } else {
-            COMPLETE
-        };
-        Audit {
-            change_type,
-            lifecycle,
-            committer: None,
-            description: None,
-            attestation: None,
-        }
-    }
-
-    /// Sets committer and description, and the attributes of an ATTESTATION, from an AUDIT_DETAILS.
-    ///
-    /// # Errors
-    /// 400 for an ATTESTATION without reason or is_pending.
-    pub fn take_party(&mut self, sent: NodeRef<'_>) -> Result<(), Failure> {
-        if let Some(committer) = sent.get(Attr::COMMITTER) {
-            self.committer = Some(json::write(committer));
-        }
-        self.description = sent.get(Attr::DESCRIPTION).map(json::write);
-        self.attestation = attestation(sent)?;
-        Ok(())
-    }
-
     /// Checks that change type and lifecycle state both denote a deletion, or neither.
     fn consistent(self, intended: Code) -> Result<Audit, Failure> {
         let deletes = intended == DELETED;
@@ -345,15 +316,29 @@ impl CommitMetadata {
         .consistent(default)
     }
 
+    /// Returns the audit of a change whose type is known. A stated one does not count.
+    pub fn audit_of_type(self, change_type: Code) -> Audit {
+        CommitMetadata {
+            change_type: None,
+            ..self
+        }
+        .audit(change_type)
+    }
+
     /// Fills in the defaults of a change. The lifecycle state follows from the change type.
     fn audit(self, default: Code) -> Audit {
-        let plain = Audit::new(self.change_type.unwrap_or(default));
+        let change_type = self.change_type.unwrap_or(default);
+        let by_default = if change_type == DELETED {
+            DELETED
+        } else {
+            COMPLETE
+        };
         Audit {
-            lifecycle: self.lifecycle.unwrap_or(plain.lifecycle),
+            change_type,
+            lifecycle: self.lifecycle.unwrap_or(by_default),
             committer: self.committer,
             description: self.description,
             attestation: self.attestation,
-            ..plain
         }
     }
 
@@ -532,21 +517,38 @@ fn errors_below(attr: Attr, index: Option<usize>, value: NodeRef<'_>) -> Vec<Fin
 /// Returns the code of a DV_CODED_TEXT, or that of its rubric if it has no code. `None` if it has
 /// neither.
 ///
-/// The rubric may be in any language, so an unknown one is accepted beside a code.
+/// The rubric may be in any language, so an unknown one is accepted beside a code. A code without
+/// `terminology_id` is one of the openEHR terminology.
 ///
 /// # Errors
-/// 400 for an unknown code, and for the rubric of another code.
-fn sent_code(
+/// 400 for an unknown code, for one of another terminology (Change_type_valid and
+/// Lifecycle_state_valid of the Reference Model), and for the rubric of another code.
+pub(super) fn sent_code(
     coded: NodeRef<'_>,
     find: fn(&str) -> Result<Code, Failure>,
 ) -> Option<Result<Code, Failure>> {
     let rubric = coded.text_at(Attr::VALUE);
-    let code = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    let phrase = coded.get(Attr::DEFINING_CODE);
+    let terminology = phrase.and_then(|p| p.text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE]));
+    if let Err(failure) = terminology.map_or(Ok(()), check_terminology) {
+        return Some(Err(failure));
+    }
+    let code = phrase.and_then(|phrase| phrase.text_at(Attr::CODE_STRING));
     let Some(code) = code.filter(|code| !code.trim().is_empty() || rubric.is_none()) else {
         return rubric.map(find);
     };
     let by_rubric = rubric.and_then(|rubric| find(rubric).ok());
     Some(find(code).and_then(|code| agreed(code, by_rubric)))
+}
+
+/// Checks that a terminology is that of openEHR, in any letter case.
+pub(super) fn check_terminology(name: &str) -> Result<(), Failure> {
+    match name.eq_ignore_ascii_case("openehr") {
+        true => Ok(()),
+        false => Err(Failure::bad_request(
+            "the `terminology_id` of the code is not `openehr`, whose codes are expected here",
+        )),
+    }
 }
 
 /// Returns a code, unless the other source states another one.

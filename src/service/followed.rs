@@ -5,7 +5,7 @@ use super::Service;
 use super::admission::LARGE;
 use super::call::Call;
 use super::commit::{Change, OBJECTS};
-use super::committal::{DELETED, change_type};
+use super::committal::{DELETED, change_type, sent_code};
 use super::error::Failure;
 use super::ids::VersionUid;
 use super::owner::Owner;
@@ -293,12 +293,6 @@ fn object_to_read(owner: &Owner, version: NodeRef<'_>, may_delete: bool) -> Opti
 /// which do not count.
 fn states_deletion(version: NodeRef<'_>) -> bool {
     let audit = version.get(Attr::COMMIT_AUDIT);
-    let Some(coded) = audit.and_then(|audit| audit.get(Attr::CHANGE_TYPE)) else {
-        return false;
-    };
-    let code = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
-    [code, coded.text_at(Attr::VALUE)]
-        .into_iter()
-        .flatten()
-        .any(|text| change_type(text).is_ok_and(|code| code == DELETED))
+    let coded = audit.and_then(|audit| audit.get(Attr::CHANGE_TYPE));
+    coded.and_then(|coded| sent_code(coded, change_type)) == Some(Ok(DELETED))
 }

@@ -6,7 +6,7 @@
 //! is read. Text that is in the second form already is returned as it is. Any other text too: the
 //! reader of documents reports it.
 
-use super::committal::{Code, change_type, lifecycle};
+use super::committal::{Code, change_type, check_terminology, lifecycle};
 use super::error::Failure;
 use crate::rm::class::Cls;
 use crate::rm::json::{elements, members, quote_into, text};
@@ -187,11 +187,7 @@ fn code_string(json: &str) -> Result<String, Failure> {
         found.map(|(_, value)| *value)
     };
     let terminology = value("terminology_id").and_then(terminology_name);
-    if !terminology.is_some_and(|name| name.eq_ignore_ascii_case("openehr")) {
-        return Err(Failure::bad_request(
-            "the `terminology_id` of the code is not `openehr`, whose codes are expected here",
-        ));
-    }
+    check_terminology(&terminology.unwrap_or_default())?;
     let code = value("code_string").and_then(text);
     code.ok_or_else(|| Failure::bad_request("the `code_string` of the code is not a text"))
 }
