@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
             }
             Some('-') => {
                 self.accept("-");
-                self.operand().map(|a| Expr::Negate(Box::new(a)))
+                self.operand().map(negated)
             }
             _ => self.named_or_literal(),
         }
@@ -222,15 +222,8 @@ impl<'a> Parser<'a> {
         }
         self.accept("-");
         let value = self.word(token::literal(self.rest(), self.in_arguments));
-        match value {
-            Some(Value::Number(n)) => Ok(Expr::Literal(Value::Number(-n))),
-            Some(Value::Quantity(q)) => Ok(Expr::Literal(Value::Quantity(Quantity {
-                magnitude: -q.magnitude,
-                ..q
-            }))),
-            Some(other) => Ok(Expr::Negate(Box::new(Expr::Literal(other)))),
-            None => Err(self.error("a number")),
-        }
+        let value = value.ok_or_else(|| self.error("a number"))?;
+        Ok(negated(Expr::Literal(value)))
     }
 
     fn brackets(&mut self) -> Result<Expr> {
@@ -524,6 +517,19 @@ impl<'a> Parser<'a> {
             list.push(self.variable()?);
         }
         Ok(list)
+    }
+}
+
+/// Returns an operand with a sign before it. The sign belongs to a literal, also to one in brackets:
+/// `-(2.50),mg` has the precision of `-2.50,mg`.
+fn negated(operand: Expr) -> Expr {
+    match operand {
+        Expr::Literal(Value::Number(n)) => Expr::Literal(Value::Number(-n)),
+        Expr::Literal(Value::Quantity(q)) => Expr::Literal(Value::Quantity(Quantity {
+            magnitude: -q.magnitude,
+            ..q
+        })),
+        other => Expr::Negate(Box::new(other)),
     }
 }
 
