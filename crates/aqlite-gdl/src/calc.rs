@@ -34,6 +34,9 @@ pub enum EvalError {
     /// The result is the logarithm of zero. Rules can compare it, but it cannot be a result of the
     /// guide.
     Infinite,
+    /// The statement is not in the language of guides: a condition that is never true, or an action
+    /// that does nothing.
+    Unreadable,
 }
 
 type Result<T> = std::result::Result<T, EvalError>;
@@ -65,6 +68,7 @@ impl EvalError {
                 return Cow::Owned(format!("`{code}` of a placeholder has no value"));
             }
             EvalError::NoTime => "`max` and `min` of a predicate compare dates and times only",
+            EvalError::Unreadable => "the statement cannot be read, so it has no effect",
             EvalError::Infinite => "the value is infinite: rules compare it, but it is no result",
         })
     }

@@ -1,5 +1,6 @@
 //! Compilation of a guide: variables become indexes, expressions operations of one arena.
 
+use super::eval::Place;
 use super::expr::ast::{Action, Expr, Function, Operator, Variable};
 use super::guide::{Binding, Condition, Direction, Element, Guide, MAX_PROBLEMS, Rule, Step};
 use super::value::Value;
@@ -75,6 +76,7 @@ impl<'g> Compiler<'g> {
                 bindings: Vec::new(),
                 pre_conditions: Vec::new(),
                 default_actions: Vec::new(),
+                unread: unread(guide, &rules),
                 rules,
                 problems: Vec::new(),
             },
@@ -662,6 +664,33 @@ fn rules_by_priority(guide: &Guide) -> Vec<RulePlan> {
         card_values: Vec::new(),
     };
     order.into_iter().map(plan).collect()
+}
+
+/// Returns the places of the statements that cannot be read, in the order of a run.
+fn unread(guide: &Guide, rules: &[RulePlan]) -> Vec<Place> {
+    let mut places = Vec::new();
+    let mut add = |is_unread: &mut dyn Iterator<Item = bool>, place: &dyn Fn(usize) -> Place| {
+        let found = is_unread.enumerate().filter(|(_, is_unread)| *is_unread);
+        places.extend(found.map(|(i, _)| place(i)));
+    };
+    let no_test = |condition: &Condition| condition.expr.is_none();
+    let no_action = |step: &Step| step.action.is_none();
+    for (b, binding) in guide.bindings.iter().enumerate() {
+        let predicates = binding.predicates.iter();
+        add(&mut predicates.map(no_test), &|i| Place::Predicate(b, i));
+    }
+    let conditions = guide.pre_conditions.iter();
+    add(&mut conditions.map(no_test), &Place::PreCondition);
+    let actions = guide.default_actions.iter();
+    add(&mut actions.map(no_action), &Place::DefaultAction);
+    for (r, plan) in rules.iter().enumerate() {
+        let Some(rule) = guide.rules.get(plan.source) else {
+            continue;
+        };
+        add(&mut rule.when.iter().map(no_test), &|i| Place::When(r, i));
+        add(&mut rule.then.iter().map(no_action), &|i| Place::Then(r, i));
+    }
+    places
 }
 
 /// Returns the operands of an AND of any depth, in the order of the text; any other expression is

@@ -2,6 +2,7 @@
 
 use super::bind::Instance;
 use super::budget::{Exceeded, Limits, OUTPUT_FRAME, Spent, json_size, size};
+use super::calc::EvalError;
 use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
 use super::eval::{Machine, Place};
 use super::guide::Direction;
@@ -305,6 +306,8 @@ impl CompiledGuide {
         next_pause: NextPause<'_>,
     ) -> Result<Run, Exceeded> {
         let mut machine = Machine::new(self, input);
+        let unread = self.unread.iter();
+        unread.for_each(|place| machine.keep_note((*place, EvalError::Unreadable)));
         let used = machine.load_variables(next_pause).await;
         let mut effects = Effects::default();
         let mut record = trace::Record::default();

@@ -1,5 +1,6 @@
 //! The compiled form of a guide: slots, bindings, conditions, actions and operations.
 
+use crate::eval::Place;
 use crate::expr::ast::{Function, Operator};
 use crate::guide::Guide;
 use crate::value::Value;
@@ -25,6 +26,8 @@ pub struct CompiledGuide {
     pub(crate) pre_conditions: Vec<ConditionPlan>,
     pub(crate) default_actions: Vec<ActionPlan>,
     pub(crate) rules: Vec<RulePlan>,
+    /// The statements that cannot be read. Each run has a note for each of them.
+    pub(crate) unread: Vec<Place>,
     /// Problems of a guide that can run in spite of them.
     pub problems: Vec<Diagnostic>,
 }

@@ -114,13 +114,24 @@ fn plain_number(input: &str) -> IResult<&str, Value> {
     map(number, Value::Number).parse(input)
 }
 
-/// `5`, `.5`, `1.5`, `2e3`; without sign.
+/// `5`, `.5`, `1.5`, `2e3`; without sign, and within the range of doubles.
 pub(crate) fn number(input: &str) -> IResult<&str, f64> {
     let exponent = (one_of("eE"), opt(one_of("+-")), digit1);
     let whole = recognize((digit1, opt((char('.'), opt(digit1)))));
     let fraction = recognize((char('.'), digit1));
     let parsed = recognize((alt((whole, fraction)), opt(exponent)));
-    map_opt(parsed, |t: &str| number::parse(t).filter(|n| n.is_finite())).parse(input)
+    map_opt(parsed, |t: &str| {
+        number::parse(t).filter(|n| is_in_range(t, *n))
+    })
+    .parse(input)
+}
+
+/// Returns whether digits have a finite value, which is 0 only if each digit before the exponent is.
+fn is_in_range(digits: &str, value: f64) -> bool {
+    let mut mantissa = digits
+        .bytes()
+        .take_while(|b| !b.eq_ignore_ascii_case(&b'e'));
+    value.is_finite() && (value != 0.0 || !mantissa.any(|b| matches!(b, b'1'..=b'9')))
 }
 
 fn signed(input: &str) -> IResult<&str, f64> {
