@@ -39,6 +39,7 @@ use super::identity::{check_data_uid, check_deletable};
 use super::ids::{Target, VersionUid, check_system_id, is_uuid};
 use super::route::{self, Operation, RouteTarget};
 use super::template::ALL;
+use super::validators::{NO_ETAG, check_preconditions, definition_etag, has_preconditions};
 use super::versioned::missing;
 use super::{Environment, Service};
 use crate::diag::Finding;
@@ -151,7 +152,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// POST /admin/reset
-    pub(super) async fn admin_reset(&self) -> Result<Response, Failure> {
+    pub(super) async fn admin_reset(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        check_preconditions(call.request, Some(NO_ETAG))?;
         self.repository.reset().await.map_err(Failure::of_store)?;
         self.definition_cache.clear();
         Ok(Response::new(204))
@@ -170,6 +172,12 @@ impl<R: Repository> Service<R> {
         for id in &ids {
             self.ehr_with_id(id).await?;
         }
+        // The entity tag of an EHR is its id. That of several EHRs does not exist.
+        let etag = match call.param(0)? {
+            ALL => NO_ETAG,
+            _ => ids.first().map_or(NO_ETAG, String::as_str),
+        };
+        check_preconditions(call.request, Some(etag))?;
         for id in &ids {
             self.repository
                 .delete_ehr(id)
@@ -192,9 +200,11 @@ impl<R: Repository> Service<R> {
             Target::Version(uid) => uid.object_id,
         };
         // Checks that the object is of the class in the path, before it is removed.
-        self.preceding_version(call, (&ehr.ehr_id, &object), VersionSelector::Latest, what)
+        let latest = self
+            .preceding_version(call, (&ehr.ehr_id, &object), VersionSelector::Latest, what)
             .await?
             .ok_or_else(|| missing(what))?;
+        check_preconditions(call.request, Some(&latest.version_uid))?;
         self.repository
             .delete_objects(&ehr.ehr_id, &[object])
             .await
@@ -213,6 +223,11 @@ impl<R: Repository> Service<R> {
         let name = call.param(0)?;
         let is_all =
             kind == DefinitionKind::Template && name == ALL && call.optional_param(1).is_none();
+        if is_all {
+            check_preconditions(call.request, Some(NO_ETAG))?;
+        } else if has_preconditions(call.request) {
+            self.check_definition_etag(call, kind).await?;
+        }
         let removed = match call.optional_param(1) {
             Some(version) => self.remove_definition(call, kind, name, version).await,
             None if is_all => self.remove_unused_templates().await,
@@ -224,6 +239,21 @@ impl<R: Repository> Service<R> {
                 "there is no definition with this name and version",
             )),
             deleted => Ok(Response::json(200, json!({ "deleted": deleted }))),
+        }
+    }
+
+    /// Checks the preconditions of a deletion. The entity tag is that of the version that the path
+    /// names, or else of the latest one. No condition fails for a missing definition.
+    async fn check_definition_etag(
+        &self,
+        call: &Call<'_>,
+        kind: DefinitionKind,
+    ) -> Result<(), Failure> {
+        let (name, version) = (call.param(0)?, call.optional_param(1));
+        let found = self.select_definition(kind, Some(call), name, version);
+        match found.await? {
+            Some(found) => check_preconditions(call.request, Some(&definition_etag(&found))),
+            None => Ok(()),
         }
     }
 
@@ -413,7 +443,10 @@ fn audit_of(
         ));
     }
     let stated = sent.and_then(Tree::root).map(CommitMetadata::of_audit);
-    Ok(stated.transpose()?.unwrap_or_default().audit_of_type(change))
+    Ok(stated
+        .transpose()?
+        .unwrap_or_default()
+        .audit_of_type(change))
 }
 
 /// A line of a load.

@@ -12,10 +12,11 @@ use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_object, given_object_id};
 use super::ids::{Target, VersionUid, is_uuid};
-use super::negotiate::{Form, IfMatch, Return, none_match, required_if_match};
+use super::negotiate::{Form, Return, none_match, required_if_match};
 use super::owner::Owner;
 use super::simplified::check_acceptable;
 use super::templates::FactSource;
+use super::validators::check_preconditions;
 use super::versioned::{address, missing};
 use super::{Service, tag};
 use crate::diag::Finding;
@@ -477,7 +478,7 @@ impl<R: Repository> Service<R> {
     /// Returns the metadata of the latest version of an object.
     ///
     /// # Errors
-    /// 409 if the path names another version.
+    /// 409 if the path names another version, 412 if a precondition does not hold for the latest one.
     async fn named_latest(
         &self,
         call: &Call<'_>,
@@ -513,13 +514,10 @@ impl<R: Repository> Service<R> {
             return Err(missing(what));
         }
         // If-Match is optional for a deletion by its path, but must not contradict the path.
-        let condition = IfMatch::from_headers(call.request);
-        match () {
-            () if condition.is_some_and(|wanted| !wanted.includes(&latest.version_uid)) => {
-                Err(not_latest(412, call, owner, what, &latest))
-            }
-            () if latest.is_deletion() || latest.version_uid == named => Ok(latest),
-            () => Err(not_latest(409, call, owner, what, &latest)),
+        check_preconditions(call.request, Some(&latest.version_uid))?;
+        match latest.is_deletion() || latest.version_uid == named {
+            true => Ok(latest),
+            false => Err(not_latest(409, call, owner, what, &latest)),
         }
     }
 
@@ -588,17 +586,15 @@ fn version_to_update(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, F
     }
 }
 
-/// Returns the version that a deletion expects to be the latest: that of the path, with which
-/// If-Match agrees if it is sent.
+/// Returns the version that a deletion expects to be the latest: that of the path, with which the
+/// preconditions agree.
 fn version_to_delete(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, Failure> {
     if what.single {
         return version_to_update(call, what);
     }
     let uid = VersionUid::parse(call.sub_param(0)?).ok_or_else(|| missing(what))?;
-    match IfMatch::from_headers(call.request) {
-        Some(wanted) if !wanted.includes(&uid.to_string()) => Err(missing(what)),
-        _ => Ok(uid),
-    }
+    check_preconditions(call.request, Some(&uid.to_string()))?;
+    Ok(uid)
 }
 
 /// Returns the error for a request that names another version than the latest one.

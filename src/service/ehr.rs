@@ -10,6 +10,7 @@ use super::http::Response;
 use super::ids::{is_uuid, uuid_of};
 use super::negotiate::Format;
 use super::query::MORE;
+use super::validators::{check_preconditions, has_preconditions};
 use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
@@ -35,8 +36,13 @@ impl<R: Repository> Service<R> {
         if !is_uuid(call.param(0)?) {
             return Err(Failure::bad_request("the ehr_id in the path is not a UUID"));
         }
-        self.create_ehr(call, &call.param(0)?.to_ascii_lowercase())
-            .await
+        let ehr_id = call.param(0)?.to_ascii_lowercase();
+        if has_preconditions(call.request) {
+            let stored = self.repository.ehr(&ehr_id).await;
+            let stored = stored.map_err(Failure::of_store)?;
+            check_preconditions(call.request, stored.as_ref().map(|ehr| &*ehr.ehr_id))?;
+        }
+        self.create_ehr(call, &ehr_id).await
     }
 
     /// GET /ehr?subject_id=…&subject_namespace=…; without both, the list of all EHRs

@@ -699,7 +699,7 @@ impl<R: Repository> Service<R> {
             Operation::CdsDiscovery => Box::pin(self.cds_discovery(call)),
             Operation::CdsCall => Box::pin(self.cds_call(call)),
             Operation::AdminLoad => Box::pin(self.admin_load(call)),
-            Operation::AdminReset => Box::pin(self.admin_reset()),
+            Operation::AdminReset => Box::pin(self.admin_reset(call)),
             Operation::AdminDeleteEhr => Box::pin(self.admin_delete_ehr(call)),
             Operation::AdminDeleteObject(what) => Box::pin(self.admin_delete_object(call, what)),
             Operation::AdminDeleteDefinition(kind) => {

@@ -1,5 +1,5 @@
-//! Validators and preconditions of resources without a version uid: definitions and lists of tags
-//! (RFC 9110 §8.8, §13).
+//! Validators of definitions and lists of tags, and the optional preconditions of changes (RFC 9110
+//! §8.8, §13).
 
 use super::call::validated;
 use super::error::Failure;
@@ -102,8 +102,11 @@ pub(super) fn has_preconditions(request: &Request) -> bool {
         .any(|name| request.header(name).is_some())
 }
 
-/// Checks the optional If-Match and If-None-Match of a change of a resource that is not versioned.
-/// `current` is its entity tag, if it exists.
+/// The entity tag of a resource that exists and has none. If-Match with any tag does not hold for it.
+pub(super) const NO_ETAG: &str = "";
+
+/// Checks the optional If-Match and If-None-Match of a change. `current` is the entity tag of the
+/// resource, if it exists.
 ///
 /// # Errors
 /// 412, with the current entity tag if there is one: If-Match has another one (RFC 9110 §13.1.1),
@@ -112,8 +115,8 @@ pub(super) fn check_preconditions(request: &Request, current: Option<&str>) -> R
     let failed = |message: &str| {
         let failure = Failure::new(412, message);
         match current {
+            None | Some(NO_ETAG) => failure,
             Some(current) => failure.header("ETag", format!("\"{current}\"")),
-            None => failure,
         }
     };
     match (IfMatch::from_headers(request), current) {
@@ -150,6 +153,8 @@ mod tests {
         }
         assert_eq!(status("If-Match", "\"b\"", Some("a")), Some(412));
         assert_eq!(status("If-Match", "*", None), Some(412));
+        assert_eq!(status("If-Match", "*", Some(NO_ETAG)), None);
+        assert_eq!(status("If-Match", "\"b\"", Some(NO_ETAG)), Some(412));
     }
 
     #[test]

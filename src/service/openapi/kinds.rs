@@ -53,6 +53,16 @@ const COMMITTAL: &[&str] = &[
     "openEHR-AUDIT_DETAILS.description",
     "openEHR-AUDIT_DETAILS.committer",
 ];
+/// Headers of a creation under an id that the path names.
+const COMMITTAL_AT_ID: &[&str] = &[
+    "If-Match",
+    "If-None-Match",
+    "Prefer",
+    "openEHR-VERSION.lifecycle_state",
+    "openEHR-AUDIT_DETAILS.change_type",
+    "openEHR-AUDIT_DETAILS.description",
+    "openEHR-AUDIT_DETAILS.committer",
+];
 /// Headers of a bulk load.
 const BULK: &[&str] = &[
     "Idempotency-Key",
@@ -70,6 +80,8 @@ const CHANGE: &[&str] = &[
     "openEHR-AUDIT_DETAILS.description",
     "openEHR-AUDIT_DETAILS.committer",
 ];
+/// Headers of a change whose preconditions are optional.
+const CONDITIONAL: &[&str] = &["If-Match", "If-None-Match"];
 /// Headers of a read with an entity tag.
 const CACHED: &[&str] = &["If-None-Match"];
 /// Headers of a query.
@@ -231,19 +243,21 @@ const TAGS_PUT: Kind = Kind::new(
 .headers(&["Prefer", "If-Match", "If-None-Match"])
 .sends(JSON)
 .gives(JSON);
-const TAGS_DELETE: Kind = Kind::new("tags delete", "Remove an item tag", &[204, 404, 409, 412])
-    .headers(&["If-Match", "If-None-Match"]);
+const TAGS_DELETE: Kind =
+    Kind::new("tags delete", "Remove an item tag", &[204, 404, 409, 412]).headers(CONDITIONAL);
 const DELETE_DEFINITION: Kind = Kind::new(
     "delete definition",
     "Remove a definition, and count the removed versions",
-    &[200, 404, 409, 422],
+    &[200, 404, 409, 412, 422],
 )
+.headers(CONDITIONAL)
 .gives(JSON);
 const DELETE_OBJECT: Kind = Kind::new(
     "delete object",
     "Remove a versioned object physically",
-    &[204, 404],
-);
+    &[204, 404, 412],
+)
+.headers(CONDITIONAL);
 
 /// The kinds of the operations without a document class.
 const KINDS: &[(Operation, Kind)] = &[
@@ -334,8 +348,8 @@ const KINDS: &[(Operation, Kind)] = &[
     ),
     (
         Operation::EhrCreateWithId,
-        Kind::new("ehr create", "Create an EHR", &[201, 406, 409])
-            .headers(COMMITTAL)
+        Kind::new("ehr create", "Create an EHR", &[201, 406, 409, 412])
+            .headers(COMMITTAL_AT_ID)
             .sends(RM)
             .gives(RM),
     ),
@@ -525,7 +539,7 @@ const KINDS: &[(Operation, Kind)] = &[
     (
         Operation::ValueSetStore,
         Kind::new("value set store", "Store a value set", &[201, 204, 412])
-            .headers(&["If-Match", "If-None-Match"])
+            .headers(CONDITIONAL)
             .sends(JSON),
     ),
     (
@@ -540,8 +554,7 @@ const KINDS: &[(Operation, Kind)] = &[
     ),
     (
         Operation::ValueSetDelete,
-        Kind::new("value set delete", "Remove a value set", &[204, 404, 412])
-            .headers(&["If-Match", "If-None-Match"]),
+        Kind::new("value set delete", "Remove a value set", &[204, 404, 412]).headers(CONDITIONAL),
     ),
     // Bulk loads, export and import.
     (
@@ -578,11 +591,12 @@ const KINDS: &[(Operation, Kind)] = &[
     // Administration.
     (
         Operation::AdminReset,
-        Kind::new("reset", "Remove everything but the access log", &[204]),
+        Kind::new("reset", "Remove everything but the access log", &[204, 412])
+            .headers(CONDITIONAL),
     ),
     (
         Operation::AdminDeleteEhr,
-        Kind::new("delete ehr", "Remove an EHR physically", &[204, 404]),
+        Kind::new("delete ehr", "Remove an EHR physically", &[204, 404, 412]).headers(CONDITIONAL),
     ),
     (
         Operation::AccessLog,
