@@ -23,23 +23,8 @@ pub(crate) const VERSION: &str = "1.0.0";
 impl<R: Repository> Service<R> {
     /// POST /definition/gdl: a guide, or `{"gdl": …}`.
     pub(super) async fn guide_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let text = guide_text(call.text()?)?;
-        if text.len() > MAX_BYTES {
-            return Err(Failure::too_large("guide", MAX_BYTES));
-        }
-        let guide = readable_guide(&text)?;
-        check_addressable("guide", &guide.id)?;
+        let (guide, definition) = readable_guide(call, guide_text(call.text()?)?)?;
         call.check_named_permission(&guide.id)?;
-        let definition = Definition {
-            name: guide.id.clone(),
-            version: VERSION.to_owned(),
-            format: format_of(&guide).to_owned(),
-            created: iso(call.now),
-            storing_id: String::new(),
-            summary: summary(&guide),
-            bytes: 0,
-            body: text,
-        };
         call.check_json_acceptable()?;
         let compiled = guide.compile();
         self.define(KIND, &definition).await?;
@@ -99,11 +84,17 @@ fn summary(guide: &gdl::Guide) -> String {
     json!({ "concept": concept, "language": listed_text(language), "purpose": purpose }).to_string()
 }
 
-/// Reads a guide that can be stored. Other problems of a guide do not prevent its storage: they are
-/// part of the response.
-fn readable_guide(text: &str) -> Result<gdl::Guide, Failure> {
-    let refused = |problems: &[Diagnostic]| Failure::in_text(400, "guide", text, problems);
-    let guide = gdl::parse(text).map_err(|problems| refused(&problems))?;
+/// Reads a guide that can be stored, and makes its definition. Other problems of a guide do not
+/// prevent its storage: they are part of the response.
+pub(super) fn readable_guide(
+    call: &Call<'_>,
+    text: String,
+) -> Result<(gdl::Guide, Definition), Failure> {
+    if text.len() > MAX_BYTES {
+        return Err(Failure::too_large("guide", MAX_BYTES));
+    }
+    let refused = |problems: &[Diagnostic]| Failure::in_text(400, "guide", &text, problems);
+    let guide = gdl::parse(&text).map_err(|problems| refused(&problems))?;
     if guide.id.is_empty() {
         return Err(refused(&guide.problems));
     }
@@ -111,7 +102,18 @@ fn readable_guide(text: &str) -> Result<gdl::Guide, Failure> {
     if !excesses.is_empty() {
         return Err(refused(&excesses));
     }
-    Ok(guide)
+    check_addressable("guide", &guide.id)?;
+    let definition = Definition {
+        name: guide.id.clone(),
+        version: VERSION.to_owned(),
+        format: format_of(&guide).to_owned(),
+        created: iso(call.now),
+        storing_id: String::new(),
+        summary: summary(&guide),
+        bytes: 0,
+        body: text,
+    };
+    Ok((guide, definition))
 }
 
 fn format_of(guide: &gdl::Guide) -> &'static str {

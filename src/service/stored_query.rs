@@ -41,18 +41,7 @@ impl<R: Repository> Service<R> {
         check_name(name)?;
         check_language(call)?;
         call.check_json_acceptable()?;
-        let text = query_text(call)?;
-        self.check_query(&text)?;
-        let mut definition = Definition {
-            name: name.to_owned(),
-            version: String::new(),
-            format: String::from("aql"),
-            created: iso(call.now),
-            storing_id: String::new(),
-            summary: String::from("{}"),
-            bytes: 0,
-            body: text,
-        };
+        let mut definition = self.readable_query(call, name, query_text(call)?)?;
         // Another request may store the version between the checks and this change. A second check
         // then has the answer: the next version, or a precondition that does not hold any more.
         let is_version_named = call.optional_param(1).is_some();
@@ -74,6 +63,27 @@ impl<R: Repository> Service<R> {
             true => Failure::of_store(StoreError::DefinitionExists),
             // The client named no version, so none of them is in conflict with its request.
             false => Denied::busy().failure(),
+        })
+    }
+
+    /// Returns the definition of a query that can be stored, without its version.
+    pub(super) fn readable_query(
+        &self,
+        call: &Call<'_>,
+        name: &str,
+        text: String,
+    ) -> Result<Definition, Failure> {
+        check_name(name)?;
+        self.check_query(&text)?;
+        Ok(Definition {
+            name: name.to_owned(),
+            version: String::new(),
+            format: String::from("aql"),
+            created: iso(call.now),
+            storing_id: String::new(),
+            summary: String::from("{}"),
+            bytes: 0,
+            body: text,
         })
     }
 

@@ -105,37 +105,33 @@ impl<R: Repository> Service<R> {
         let format =
             of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
         let requested = requested_version(call)?;
-        let template = self.readable_template(call, format).await?;
-        check_id(&template.template_id)?;
+        call.text()?;
+        let sent = String::from_utf8_lossy(&call.request.body);
+        let (template, definition) = self
+            .readable_template(call, format, requested, &sent)
+            .await?;
         // The permission depends on the id, which is known only after the text is read.
         call.check_named_permission(&template.template_id)?;
         let content = uploaded_content(call, &template, self.config.limits.result).await?;
-        let definition = Definition {
-            version: template.version_or(requested),
-            name: template.template_id,
-            format: format.to_owned(),
-            created: iso(call.now),
-            storing_id: String::new(),
-            summary: json!({ "concept": listed_text(&template.concept), "archetype_id": listed_text(&template.archetype_id), "opaque": template.is_opaque }).to_string(),
-            bytes: 0,
-            body: text_as_sent(call),
-        };
         self.define(KIND, &definition).await?;
         Ok(uploaded(call, &definition, content))
     }
 
-    /// Reads the template of an upload, within all limits.
+    /// Reads the template of an upload or an import, within all limits, and makes its definition.
+    /// `sent` is the text as it is stored: a byte order mark is part of it.
     async fn readable_template(
         &self,
         call: &Call<'_>,
         format: &'static str,
-    ) -> Result<Template, Failure> {
-        if call.request.body.len() > self.config.limits.template {
+        requested: Option<&str>,
+        sent: &str,
+    ) -> Result<(Template, Definition), Failure> {
+        if sent.len() > self.config.limits.template {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
         // The limit above is checked first, so that an excessive body never waits for room.
-        call.room(call.request.body.len()).await?;
-        let text = call.text()?;
+        call.room(sent.len()).await?;
+        let text = sent.strip_prefix('\u{feff}').unwrap_or(sent);
         let refused = |problems: &[Diagnostic]| Failure::in_text(400, "template", text, problems);
         let template = read_in_turns(Some(call), format, text, refused).await?;
         if !template.excesses().is_empty() {
@@ -145,7 +141,31 @@ impl<R: Repository> Service<R> {
         if let Some(excess) = derived_excess(call, &template).await? {
             return Err(refused(&[excess]));
         }
-        Ok(template)
+        check_id(&template.template_id)?;
+        let definition = Definition {
+            version: template.version_or(requested),
+            name: template.template_id.clone(),
+            format: format.to_owned(),
+            created: iso(call.now),
+            storing_id: String::new(),
+            summary: json!({ "concept": listed_text(&template.concept), "archetype_id": listed_text(&template.archetype_id), "opaque": template.is_opaque }).to_string(),
+            bytes: 0,
+            body: sent.to_owned(),
+        };
+        Ok((template, definition))
+    }
+
+    /// Returns the definition that an upload would make of a template of an import.
+    pub(super) async fn imported_template(
+        &self,
+        call: &Call<'_>,
+        record: &Definition,
+    ) -> Result<Definition, Failure> {
+        let format = format_of(Some(&record.format))?;
+        let (_, definition) = self
+            .readable_template(call, format, Some(&record.version), &record.body)
+            .await?;
+        Ok(definition)
     }
 
     /// GET /definition/template, GET /definition/template/{adl1.4|adl2}
@@ -350,30 +370,6 @@ async fn derived_excess(
 pub(super) fn web_too_large() -> Failure {
     let help = "the template was stored by an earlier release: store it again within the limits of an upload";
     Failure::new(422, format!("the web template would be too large; {help}"))
-}
-
-/// Checks a template of an import, which is stored under its former name and format.
-pub(super) async fn check_definition(
-    call: &Call<'_>,
-    definition: &Definition,
-) -> Result<(), Failure> {
-    format_of(Some(&definition.format))?;
-    if definition.body.len() > call.config.limits.template {
-        return Err(Failure::too_large("template", call.config.limits.template));
-    }
-    let text = definition
-        .body
-        .strip_prefix('\u{feff}')
-        .unwrap_or(&definition.body);
-    let refused = |problems: &[Diagnostic]| Failure::in_text(400, "template", text, problems);
-    let read = read_in_turns(Some(call), &definition.format, text, refused).await?;
-    if read.template_id == definition.name {
-        return Ok(());
-    }
-    Err(Failure::bad_request(format!(
-        "the template calls itself `{}`, but the record calls it `{}`",
-        read.template_id, definition.name
-    )))
 }
 
 /// Returns the version that an upload requests for its template.

@@ -17,7 +17,7 @@
 //! export that is imported into an empty repository and exported again has the same bytes.
 //!
 //! Import checks a line like any commit: identifiers, times, the Reference Model and the templates
-//! of compositions. A line with an error is rejected with its findings. `findings=keep` accepts
+//! of compositions. A definition is checked like an upload of its text. A line with an error is rejected with its findings. `findings=keep` accepts
 //! compositions with findings, as `admin/load` does, so that data that were loaded that way can be
 //! restored.
 
@@ -27,7 +27,6 @@ mod record;
 
 use self::definitions::After;
 use self::parties::{Import, ImportedContribution, PartyVersion};
-use super::Service;
 use super::bulk::{NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::commit::flags;
@@ -42,8 +41,9 @@ use super::imported::read_version;
 use super::members::{Members, in_member};
 use super::named_uids::complete_data_uid;
 use super::negotiate::Format;
-use super::template;
 use super::time::past_instant;
+use super::value_set::imported_value_set;
+use super::{Service, gdl};
 use crate::diag::{Finding, Severity};
 use crate::document::{NothingKnown, ObjectKind, Packed};
 use crate::rm::class::{Attr, Cls};
@@ -51,8 +51,8 @@ use crate::rm::imported::stored_form;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Contribution, DefinitionKind, Ehr, EhrFlags, Extent, ListPage, Preconditions,
-    Repository, StoreError, TagList, Version, VersionSelector,
+    Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage,
+    Preconditions, Repository, StoreError, TagList, Version, VersionSelector,
 };
 use record::{
     ContributionRecord, DefinitionRecord, ImportLine, PAGE_BYTES, add_record, contribution_record,
@@ -170,10 +170,15 @@ impl<R: Repository> Service<R> {
     /// Imports a definition. Returns 201 if it is new, 200 if it is already stored. Another one of
     /// the same name and version is a conflict.
     async fn import_definition(&self, call: &Call<'_>, record: &str) -> Result<u16, Failure> {
-        let DefinitionRecord { kind, definition } = DefinitionRecord::read(record)?;
-        if kind == DefinitionKind::Template {
-            template::check_definition(call, &definition).await?;
-        }
+        let record = DefinitionRecord::read(record)?;
+        let (kind, stated) = (record.kind, &record.definition);
+        past_instant("created", &stated.created, call.now)?;
+        let made = self.uploaded_definition(call, kind, stated).await?;
+        record.check_agreement(&made)?;
+        let definition = Definition {
+            created: stated.created.clone(),
+            ..made
+        };
         match self.repository.define(kind, definition.clone()).await {
             Ok(()) => Ok(201),
             Err(StoreError::DefinitionExists) => {
@@ -187,6 +192,28 @@ impl<R: Repository> Service<R> {
                 }
             }
             Err(error) => Err(Failure::of_store(error)),
+        }
+    }
+
+    /// Returns the definition that an upload of the text of a record would store, checked by the
+    /// same rules.
+    async fn uploaded_definition(
+        &self,
+        call: &Call<'_>,
+        kind: DefinitionKind,
+        stated: &Definition,
+    ) -> Result<Definition, Failure> {
+        match kind {
+            DefinitionKind::Template => self.imported_template(call, stated).await,
+            DefinitionKind::Query => {
+                let made = self.readable_query(call, &stated.name, stated.body.clone())?;
+                Ok(Definition {
+                    version: stated.version.clone(),
+                    ..made
+                })
+            }
+            DefinitionKind::Guide => Ok(gdl::readable_guide(call, stated.body.clone())?.1),
+            DefinitionKind::ValueSet => imported_value_set(call, stated).await,
         }
     }
 

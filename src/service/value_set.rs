@@ -7,7 +7,7 @@ use super::Service;
 use super::admission::Turn;
 use super::auth::Denied;
 use super::call::{Call, validated};
-use super::error::Failure;
+use super::error::{Failure, shortened};
 use super::fhir::{Canonical, ValueSet};
 use super::http::Response;
 use super::ids::check_addressable;
@@ -27,13 +27,9 @@ impl<R: Repository> Service<R> {
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let (url, text) = (url_of(call)?, call.text()?);
         call.room(text.len()).await?;
-        let turn = call.turn_for_body().await?;
-        let set = ValueSet::read(text)
-            .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
-        drop(turn);
-        check_url(url, &set)?;
+        let definition = readable_value_set(call, url, text).await?;
         for _ in 0..DEFINITION_ATTEMPTS {
-            let response = self.store_value_set(call, url, &set, text).await?;
+            let response = self.store_value_set(call, &definition).await?;
             if let Some(response) = response {
                 return Ok(response);
             }
@@ -50,10 +46,9 @@ impl<R: Repository> Service<R> {
     async fn store_value_set(
         &self,
         call: &Call<'_>,
-        url: &str,
-        set: &ValueSet,
-        text: &str,
+        set: &Definition,
     ) -> Result<Option<Response>, Failure> {
+        let url = &set.name;
         let latest = self.latest_value_set(Some(call), url).await?;
         let etag = latest.as_ref().map(definition_etag);
         check_preconditions(call.request, etag.as_deref())?;
@@ -61,18 +56,12 @@ impl<R: Repository> Service<R> {
             validated(response, &definition_etag(definition), &definition.created)
         };
         // A repeated upload makes no revision.
-        if let Some(known) = latest.as_ref().filter(|known| known.body == text) {
+        if let Some(known) = latest.as_ref().filter(|known| known.body == set.body) {
             return Ok(Some(answer(Response::new(204), known)));
         }
         let definition = Definition {
-            name: url.to_owned(),
             version: format!("{}.0.0", next_revision(latest.as_ref())?),
-            format: String::from("fhir-valueset"),
-            created: iso(call.now),
-            storing_id: String::new(),
-            summary: json!({ "title": listed_text(&set.title) }).to_string(),
-            bytes: 0,
-            body: text.to_owned(),
+            ..set.clone()
         };
         match self.repository.define(KIND, definition.clone()).await {
             Err(StoreError::DefinitionExists) => return Ok(None),
@@ -176,6 +165,47 @@ impl<R: Repository> Service<R> {
     ) -> Result<Option<Definition>, Failure> {
         self.select_definition(KIND, call, url, None).await
     }
+}
+
+/// Returns the definition that an upload would make of a revision of an import.
+///
+/// # Errors
+/// 400 for a version that is no revision, or that no other could follow.
+pub(super) async fn imported_value_set(
+    call: &Call<'_>,
+    record: &Definition,
+) -> Result<Definition, Failure> {
+    let url = Canonical::read(&record.name).url;
+    let definition = readable_value_set(call, url, &record.body).await?;
+    let revision = record.version.strip_suffix(".0.0");
+    match revision.and_then(|number| number.parse::<u64>().ok()) {
+        None | Some(0 | u64::MAX) => Err(Failure::bad_request(format!(
+            "the `version` of the definition is `{}`, expected a revision such as `1.0.0`",
+            shortened(&record.version)
+        ))),
+        Some(_) => Ok(Definition {
+            version: record.version.clone(),
+            ..definition
+        }),
+    }
+}
+
+/// Returns the definition of a value set that can be stored, without its revision.
+async fn readable_value_set(call: &Call<'_>, url: &str, text: &str) -> Result<Definition, Failure> {
+    let _turn = call.turn(text.len()).await?;
+    let set = ValueSet::read(text)
+        .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
+    check_url(url, &set)?;
+    Ok(Definition {
+        name: url.to_owned(),
+        version: String::new(),
+        format: String::from("fhir-valueset"),
+        created: iso(call.now),
+        storing_id: String::new(),
+        summary: json!({ "title": listed_text(&set.title) }).to_string(),
+        bytes: 0,
+        body: text.to_owned(),
+    })
 }
 
 /// Returns the URL of the path, without a version.

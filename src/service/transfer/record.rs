@@ -5,8 +5,6 @@ use super::super::error::{Failure, shortened};
 use super::super::ids::{is_uuid, is_version};
 use super::super::imported_form::standard_json;
 use super::super::tag;
-use super::super::time::instant;
-use super::super::validators::listed_text;
 use crate::document::digest_of_text;
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{
@@ -115,49 +113,54 @@ impl DefinitionRecord {
                 .ok_or_else(|| Failure::bad_request(format!("`{name}` is missing")))
         };
         let kind = kind_named(&text("definition")?)?;
-        let summary = listed_summary(&text("summary")?)?;
+        if json::value(&text("summary")?).is_err() {
+            return Err(Failure::bad_request(
+                "the `summary` of the definition is not JSON",
+            ));
+        }
         let definition = Definition {
             name: text("name")?,
             version: text("version")?,
-            format: text("format")?,
+            format: text("format")?.to_ascii_lowercase(),
             created: text("created")?,
             storing_id: String::new(),
-            summary,
+            // It is made from the text again.
+            summary: String::new(),
             bytes: 0,
             body: text("body")?,
         };
-        instant("created", &definition.created)?;
-        check_version(kind, &definition.version)?;
+        check_version(&definition.version)?;
         Ok(DefinitionRecord { kind, definition })
     }
-}
 
-/// Returns the summary of a definition with texts of the length that lists permit. An earlier release
-/// may have exported longer ones.
-fn listed_summary(summary: &str) -> Result<String, Failure> {
-    let refused = || Failure::bad_request("the `summary` of the definition is not JSON");
-    let mut summary = json::value(summary).map_err(|_| refused())?;
-    for text in summary
-        .as_object_mut()
-        .into_iter()
-        .flat_map(serde_json::Map::values_mut)
-    {
-        if let Value::String(text) = text {
-            *text = listed_text(text);
+    /// Checks that `made`, which is the definition that an upload would make of the text, has the
+    /// name, version and format of the record.
+    pub fn check_agreement(&self, made: &Definition) -> Result<(), Failure> {
+        let stated = &self.definition;
+        let members = [
+            ("name", &stated.name, &made.name),
+            ("version", &stated.version, &made.version),
+            ("format", &stated.format, &made.format),
+        ];
+        match members.into_iter().find(|(_, stated, made)| stated != made) {
+            Some((member, stated, made)) => Err(Failure::bad_request(format!(
+                "the `{member}` of the definition differs: its text calls itself `{}`, but the record calls it `{}`",
+                shortened(made),
+                shortened(stated)
+            ))),
+            None => Ok(()),
         }
     }
-    Ok(summary.to_string())
 }
 
-/// Checks the version of a definition whose next version is computed from it.
-fn check_version(kind: DefinitionKind, version: &str) -> Result<(), Failure> {
-    let has_successor = matches!(kind, DefinitionKind::Query | DefinitionKind::ValueSet);
-    match has_successor && !is_version(version) {
-        true => Err(Failure::bad_request(format!(
+/// Checks the version of a definition.
+fn check_version(version: &str) -> Result<(), Failure> {
+    match is_version(version) {
+        true => Ok(()),
+        false => Err(Failure::bad_request(format!(
             "the `version` of the definition is `{}`, expected three numbers such as `1.0.0`",
             shortened(version)
         ))),
-        false => Ok(()),
     }
 }
 

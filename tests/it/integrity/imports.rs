@@ -245,6 +245,15 @@ impl Exported {
                 "calls itself",
             ),
             (
+                "a template with more nodes than an upload may demand",
+                changed(
+                    &self.template,
+                    "<lower>1</lower><upper>1</upper>",
+                    "<lower>2000000000</lower><upper>2000000000</upper>",
+                ),
+                "TPL0303",
+            ),
+            (
                 "a template that is none",
                 changed(&self.template, r#""body":"<?xml"#, r#""body":"<!xml"#),
                 "template",
