@@ -86,7 +86,7 @@ pub struct RestoreOptions {
 /// If the folder exists, a copy fails or is damaged, or the user presses Ctrl-C. Then the folder is
 /// not created, and the copied files are removed.
 pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
-    let files = Files::beside(&options.db);
+    let files = Files::beside(&options.db)?;
     let out = &options.out;
     ensure!(!out.exists(), "{} exists already", out.display());
     for file in [&files.database, &files.log] {
@@ -125,7 +125,7 @@ fn copy_all(files: &Files, folder: &Path) -> anyhow::Result<()> {
 /// If the repository exists or is served, the backup is damaged, or the user presses Ctrl-C. Then
 /// the copied files are removed.
 pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
-    let files = Files::beside(&options.db);
+    let files = Files::beside(&options.db)?;
     let _lock = files.lock()?;
     // Before an error can end the restore: the file of the lock remains.
     give_to_owner_of_folder(&files, &[&files.lock]);

@@ -6,6 +6,7 @@ use super::environment::Machine;
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::sqlite::Sqlite;
+use super::system::names_of;
 use super::writer::Writer;
 use anyhow::{Context, anyhow, bail, ensure};
 use aqlite::service::{Config, Request, Response, Service};
@@ -38,6 +39,22 @@ pub struct Files {
     pub lock: PathBuf,
 }
 
+/// Links from one to the next that are followed: as many as Linux follows.
+const LINKS: usize = 40;
+
+/// Returns the path of the file that a path names through symbolic links. Neither the file nor its
+/// folder has to exist.
+fn linked(path: &Path) -> PathBuf {
+    let mut file = path.to_owned();
+    for _ in 0..LINKS {
+        let Ok(target) = std::fs::read_link(&file) else {
+            break;
+        };
+        file = file.parent().unwrap_or(Path::new("")).join(target);
+    }
+    file
+}
+
 /// Returns the path of a file whose name begins with that of a database.
 pub(super) fn beside(database: &Path, end: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
@@ -46,15 +63,26 @@ pub(super) fn beside(database: &Path, end: &str) -> PathBuf {
 }
 
 impl Files {
-    /// Returns the paths beside a database.
-    pub fn beside(database: &Path) -> Files {
-        let with = |end| beside(database, end);
-        Files {
-            database: database.to_owned(),
+    /// Returns the paths beside a database, and not beside a symbolic link to it.
+    ///
+    /// # Errors
+    /// If the file of the database has several names. The other files, also those of SQLite, are
+    /// found by one of them only, so neither locks nor commits would be shared.
+    pub fn beside(database: &Path) -> anyhow::Result<Files> {
+        let database = linked(database);
+        ensure!(
+            names_of(&database) <= 1,
+            "{0} has several names (hard links), and a process that serves it by another one would not be noticed: remove \
+             the others, which `find / -samefile {0}` lists",
+            database.display()
+        );
+        let with = |end| beside(&database, end);
+        Ok(Files {
             log: with(".access-log"),
             segments: with(".segments"),
             lock: with(".lock"),
-        }
+            database,
+        })
     }
 
     /// Locks the repository for this process, until the file is dropped.
@@ -176,7 +204,7 @@ pub fn read_only(
     path: &Path,
     parts: Option<(usize, usize)>,
 ) -> anyhow::Result<(Sqlite, SqlRepository<Sqlite>)> {
-    let files = Files::beside(path);
+    let files = Files::beside(path)?;
     let database = Sqlite::read_only(&files.database)?;
     let applied = applied(database.connection()).context("it is no repository")?;
     check_release(&applied, MIGRATIONS)?;

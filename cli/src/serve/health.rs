@@ -90,7 +90,7 @@ mod tests {
     #[tokio::test]
     async fn absent_file_is_a_problem_until_it_is_there() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::beside(&folder.path().join("a.db"));
+        let files = Files::beside(&folder.path().join("a.db")).unwrap();
         database(&files.database);
         let check = HealthCheck::new(files.clone());
         let problem = check.clone().problem().await.unwrap();
@@ -102,7 +102,7 @@ mod tests {
     #[tokio::test]
     async fn check_that_succeeded_counts_for_a_moment() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::beside(&folder.path().join("a.db"));
+        let files = Files::beside(&folder.path().join("a.db")).unwrap();
         let check = HealthCheck::new(files);
         let succeeded = |at: Instant| *check.succeeded.try_lock().unwrap() = Some(at);
         succeeded(Instant::now());

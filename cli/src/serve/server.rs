@@ -54,7 +54,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let _log = log::start(options.log);
     // Fails only if a provider is installed already, which is then used.
     drop(rustls::crypto::ring::default_provider().install_default());
-    let files = Files::beside(&options.db);
+    let files = Files::beside(&options.db)?;
     warn_root(&files);
     let lock = files.lock()?;
     let metrics = Arc::new(Metrics::new());

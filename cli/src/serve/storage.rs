@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn sizes_are_those_of_the_files() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::beside(&folder.path().join("a.db"));
+        let files = Files::beside(&folder.path().join("a.db")).unwrap();
         fs::create_dir(&files.segments).unwrap();
         for (path, bytes) in [
             (files.database.clone(), 5),

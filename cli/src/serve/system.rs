@@ -107,6 +107,19 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
+/// Returns the number of names (hard links) of a file; 0 if it does not exist.
+#[cfg(unix)]
+pub fn names_of(file: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(file).map_or(0, |file| file.nlink())
+}
+
+/// Returns 1: the standard library reads the number of Unix only.
+#[cfg(not(unix))]
+pub fn names_of(_: &Path) -> u64 {
+    1
+}
+
 /// A user and a group of the system.
 #[cfg_attr(not(unix), allow(dead_code, reason = "only Unix has them"))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

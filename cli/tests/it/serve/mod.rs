@@ -416,18 +416,34 @@ fn answers_without_a_body_have_no_length() {
 fn a_second_server_on_the_same_database_is_refused() {
     let folder = Folder::new("twice");
     let server = Server::open(&folder);
-    let arguments = [
-        "serve",
-        "--open",
-        "--db",
-        "test.db",
-        "--listen",
-        "127.0.0.1:0",
-    ];
-    let output = folder.run(&arguments);
-    assert!(!output.status.success());
-    assert!(said(&output).contains("another process serves"));
+    let second = |name| {
+        let output = folder.run(&["serve", "--open", "--db", name, "--listen", "127.0.0.1:0"]);
+        assert!(!output.status.success());
+        said(&output)
+    };
+    assert!(second("test.db").contains("another process serves test.db"));
+    #[cfg(unix)]
+    {
+        let link = |target, name: &str| std::os::unix::fs::symlink(target, folder.0.join(name));
+        std::fs::create_dir(folder.0.join("links")).unwrap();
+        link("../test.db", "links/first.db").unwrap();
+        link("links/first.db", "second.db").unwrap();
+        assert!(second("second.db").contains("another process serves"));
+        std::fs::hard_link(folder.database(), folder.0.join("name.db")).unwrap();
+        for name in ["name.db", "second.db"] {
+            assert!(second(name).contains("several names"));
+        }
+        std::fs::remove_file(folder.0.join("name.db")).unwrap();
+    }
     server.stop();
+    // The name that a link leads to is that of a new repository, too.
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("links/new.db", folder.0.join("new.db")).unwrap();
+        let reset = folder.run(&["restore", "absent", "--db", "new.db"]);
+        assert!(!reset.status.success());
+        assert!(folder.0.join("links/new.db.lock").exists());
+    }
 }
 
 #[test]
