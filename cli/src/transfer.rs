@@ -253,6 +253,9 @@ struct Begun {
     last: Option<Value>,
     /// The position behind its last whole line.
     end: u64,
+    /// The EHR of its contributions, if it has those of one EHR only and no definitions, as an
+    /// export of one EHR has.
+    only_ehr: Option<String>,
 }
 
 impl Begun {
@@ -279,33 +282,55 @@ impl Begun {
                 )));
             }
         };
-        Ok(Some(Begun { file, last, end }))
+        Ok(Some(Begun {
+            only_ehr: only_ehr(&mut file, end, path)?,
+            file,
+            last,
+            end,
+        }))
     }
 
-    /// Checks that an export of these EHRs can continue the file.
+    /// Checks that an export of an EHR, or else of all, can continue the file.
     ///
     /// # Errors
-    /// If the file is complete, or its last record is not of the EHR.
+    /// If the file is complete, or of another export.
     fn check_continued(&self, path: &Path, ehr: Option<&str>) -> Result<(), Failure> {
         let Some(last) = &self.last else {
             return Ok(());
         };
-        let shown = path.display();
-        if is_end(last) {
-            return Err(Failure::Data(format!(
-                "{shown}: the file is a complete export, possibly of an earlier state or of other EHRs: name another file, or remove this one"
-            )));
-        }
-        let of = last.get("ehr_id").and_then(Value::as_str);
-        match ehr {
-            Some(ehr) if !of.is_some_and(|of| of.eq_ignore_ascii_case(ehr)) => {
-                Err(Failure::Data(format!(
-                    "{shown}: the file is an export of other EHRs that broke off: name another file, or remove this one"
-                )))
+        let problem = match (&self.only_ehr, ehr) {
+            _ if is_end(last) => {
+                "a complete export, possibly of an earlier state or of other EHRs".to_owned()
             }
-            _ => Ok(()),
-        }
+            (None, None) => return Ok(()),
+            (Some(only), Some(ehr)) if only.eq_ignore_ascii_case(ehr) => return Ok(()),
+            // The records that precede its last one in an export of all would be missing.
+            (Some(only), None) => {
+                format!("an export that broke off, of one EHR (`--ehr {only}` continues it)")
+            }
+            (_, Some(_)) => "an export of other EHRs that broke off".to_owned(),
+        };
+        Err(Failure::Data(format!(
+            "{}: the file is {problem}: name another file, or remove this one",
+            path.display()
+        )))
     }
+}
+
+/// Returns the EHR of the records before a position, if all are contributions of one.
+fn only_ehr(file: &mut File, end: u64, path: &Path) -> Result<Option<String>, Failure> {
+    let failed = |error: std::io::Error| Failure::Data(format!("{}: {error}", path.display()));
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    let mut only = None;
+    for line in BufReader::new(file.take(end)).lines() {
+        let record = record_of(&line.map_err(failed)?, path)?;
+        let ehr = record.get("ehr_id").and_then(Value::as_str);
+        if ehr.is_none() || only.is_some() && only.as_deref() != ehr {
+            return Ok(None);
+        }
+        only = ehr.map(str::to_owned);
+    }
+    Ok(only)
 }
 
 /// Imports the file of an export.
@@ -320,7 +345,7 @@ pub fn import(options: &ImportOptions) -> Result<Outcome, Failure> {
     let file = File::open(&options.file).map_err(failed)?;
     let progress = Progress::new(file.metadata().map_err(failed)?.len(), "importing");
     let mut reader = BufReader::new(file);
-    let mut counts = Counts::default();
+    let (mut counts, mut records) = (Counts::default(), 0_u64);
     // The numbers of the first line that is held, and of the line that is read next.
     let (mut first, mut next, mut held) = (1_u64, 1_u64, String::new());
     let mut is_complete = false;
@@ -331,10 +356,13 @@ pub fn import(options: &ImportOptions) -> Result<Outcome, Failure> {
         if !is_over {
             let line = held.get(begin..).unwrap_or_default().trim_end();
             is_complete = is_end(&record_of(line, &options.file)?);
+            // The end is no record, and has no answer.
+            records += u64::from(!is_complete);
             next += 1;
         }
         if held.len() > BYTES || is_over && !held.is_empty() {
             counts.add(&client.import(&held, first, options.findings)?)?;
+            check_answered(counts.new + counts.there, records).map_err(Failure::Data)?;
             progress.advance(held.len() as u64);
             progress.show();
             held.clear();
@@ -357,6 +385,19 @@ pub fn import(options: &ImportOptions) -> Result<Outcome, Failure> {
     }
 }
 
+/// Checks that a server has answered all lines that were sent to it.
+///
+/// # Errors
+/// If it has answered fewer or more.
+pub fn check_answered(answered: u64, sent: u64) -> Result<(), String> {
+    match answered == sent {
+        true => Ok(()),
+        false => Err(format!(
+            "the server has answered {answered} of {sent} lines: check the URL of --base, and the log of the server"
+        )),
+    }
+}
+
 /// The outcomes of an import so far.
 #[derive(Default)]
 struct Counts {
@@ -371,19 +412,19 @@ impl Counts {
     /// For the first line that was refused.
     fn add(&mut self, answer: &str) -> Result<(), Failure> {
         for line in answer.lines().filter(|line| !line.is_empty()) {
-            let outcome = json::value(line).map_err(|_| unreadable(line))?;
+            let outcome = json::value(line).map_err(|_| no_answer(line))?;
             let number = |name: &str| outcome.get(name).and_then(Value::as_u64);
             match number("status").or_else(|| number("code")) {
                 Some(201) => self.new += 1,
                 Some(200) => self.there += 1,
-                status => {
+                None => return Err(no_answer(line)),
+                Some(status) => {
                     let message = outcome.get("message").and_then(Value::as_str);
                     // An error that ends the import names its line in its message, if it has one.
                     let line = number("line").map(|line| format!("line {line}: "));
                     return Err(Failure::Data(format!(
-                        "{}{} {}",
+                        "{}{status} {}",
                         line.unwrap_or_default(),
-                        status.unwrap_or_default(),
                         message.unwrap_or_default()
                     )));
                 }
@@ -499,8 +540,18 @@ fn record_of(line: &str, file: &Path) -> Result<Value, Failure> {
 }
 
 fn unreadable(line: &str) -> Failure {
-    let begin: String = line.chars().take(80).collect();
-    Failure::Data(format!("no line of an export: `{begin}`"))
+    Failure::Data(format!("no line of an export: `{}`", begin_of(line)))
+}
+
+fn no_answer(line: &str) -> Failure {
+    let line = begin_of(line);
+    Failure::Data(format!(
+        "the server answers an import by `{line}`, expected the status of a line: check the URL of --base"
+    ))
+}
+
+fn begin_of(line: &str) -> String {
+    line.chars().take(80).collect()
 }
 
 fn is_end(record: &Value) -> bool {
@@ -622,24 +673,34 @@ mod tests {
 
     #[test]
     fn an_export_continues_only_its_own_file() {
-        let begun = |record: &str| Begun {
-            file: tempfile::tempfile().unwrap(),
-            last: Some(json::value(record).unwrap()),
-            end: 0,
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ndjson");
+        let line = |record: &str| {
+            let digest = digest_of_text(record);
+            format!("{{\"digest\":\"{digest}\",\"record\":{record}}}\n")
         };
-        let of_a = r#"{"ehr_id":"a","contribution":{"uid":{"value":"c"}}}"#;
-        let definition = r#"{"definition":"query"}"#;
-        for (record, ehr, continues) in [
-            (r#"{"end":true}"#, None, false),
-            (r#"{"end":true}"#, Some("a"), false),
-            (of_a, None, true),
-            (of_a, Some("A"), true),
-            (of_a, Some("b"), false),
-            (definition, None, true),
-            (definition, Some("a"), false),
+        let of = |ehr: &str| line(&format!(r#"{{"ehr_id":"{ehr}","contribution":{{}}}}"#));
+        let (end, party) = (line(r#"{"end":true}"#), line(r#"{"contribution":{}}"#));
+        let definition = line(r#"{"definition":"query"}"#);
+        for (lines, ehr, continues) in [
+            (vec![], None, true),
+            (vec![], Some("a"), true),
+            (vec![of("a"), end.clone()], None, false),
+            (vec![of("a"), end], Some("a"), false),
+            (vec![of("a"), of("a")], Some("A"), true),
+            (vec![of("a"), of("a")], Some("b"), false),
+            (vec![of("a"), of("a")], None, false),
+            (vec![of("b"), of("a")], None, true),
+            (vec![of("b"), of("a")], Some("a"), false),
+            (vec![of("a"), party], None, true),
+            (vec![definition.clone()], None, true),
+            (vec![definition.clone(), of("a")], None, true),
+            (vec![definition, of("a")], Some("a"), false),
         ] {
-            let checked = begun(record).check_continued(Path::new("a.ndjson"), ehr);
-            assert_eq!(checked.is_ok(), continues, "{record} {ehr:?}");
+            std::fs::write(&path, lines.concat()).unwrap();
+            let begun = Begun::open(&path).unwrap().unwrap();
+            let checked = begun.check_continued(&path, ehr);
+            assert_eq!(checked.is_ok(), continues, "{lines:?} {ehr:?}");
         }
     }
 

@@ -8,6 +8,7 @@
 use super::http_client::HttpClient;
 use crate::progress::{self, Interrupted, Progress};
 use crate::server_options::{ServerOptions, with_mount};
+use crate::transfer::check_answered;
 use anyhow::{Context, bail, ensure};
 use axum::body::{Body, Bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -98,6 +99,7 @@ pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
     let mut lines = Lines {
         reader: BufReader::with_capacity(CHUNK, file),
         next: 1,
+        filled: 0,
         bytes: 0,
     };
     lines.skip_to(options.from)?;
@@ -134,6 +136,8 @@ struct Lines {
     reader: BufReader<File>,
     /// The number of the next line.
     next: u64,
+    /// The number of lines that were read and are not blank. The server answers each.
+    filled: u64,
     /// Bytes that were read.
     bytes: u64,
 }
@@ -141,7 +145,10 @@ struct Lines {
 impl Lines {
     /// Reads one line into `into`. Returns false at the end.
     fn line(&mut self, into: &mut Vec<u8>) -> std::io::Result<bool> {
+        let begin = into.len();
         let read = self.reader.read_until(b'\n', into)?;
+        let line = String::from_utf8_lossy(into.get(begin..).unwrap_or_default());
+        self.filled += u64::from(!line.trim().is_empty());
         self.bytes += read as u64;
         self.next += u64::from(read > 0);
         Ok(read > 0)
@@ -212,7 +219,7 @@ impl LoadOptions {
         progress: &Progress,
         answers: &mut Answers,
     ) -> anyhow::Result<()> {
-        let mut shown = lines.bytes;
+        let (mut shown, skipped) = (lines.bytes, lines.filled);
         let lines = Arc::new(Mutex::new(lines));
         let read = || lines.lock().unwrap_or_else(PoisonError::into_inner);
         let most = piece_bytes(&self.base);
@@ -243,6 +250,11 @@ impl LoadOptions {
                 shown = bytes;
             }
             ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&text));
+            // The last line of an answer may have no end.
+            text.push(b'\n');
+            answers.add_lines(&mut text)?;
+            let sent = read().filled - skipped;
+            check_answered(answers.count(), sent).map_err(anyhow::Error::msg)?;
         }
         Ok(())
     }
@@ -292,6 +304,11 @@ impl Answers {
             _ => self.refuse(line, &message.unwrap_or_default()),
         }
         Ok(())
+    }
+
+    /// Returns the number of lines with an answer.
+    fn count(&self) -> u64 {
+        self.created + self.known + self.refused
     }
 
     fn refuse(&mut self, line: u64, message: &str) {

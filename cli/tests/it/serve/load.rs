@@ -5,7 +5,7 @@ use super::over_http;
 use super::server::{Folder, PROGRAM, Server, compositions};
 use aqlite::service::Response;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -140,6 +140,61 @@ fn load_sends_its_token_to_the_mount_of_the_service() {
         let has_token = |line: &String| line.eq_ignore_ascii_case("authorization: Bearer abc");
         assert!(head.iter().any(has_token), "{head:?}");
         load.wait().unwrap();
+    }
+}
+
+/// Starts a server that gives one answer to one request, and returns its address.
+fn server_with_answer(body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 16]).unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all((head + body).as_bytes()).unwrap();
+        // The client has sent everything before it closes the connection.
+        std::io::copy(&mut stream, &mut std::io::sink())
+    });
+    address
+}
+
+#[test]
+fn load_or_import_with_fewer_answers_than_lines_fails() {
+    let folder = Folder::new("load-answers");
+    let write = |name: &str, text: &str| std::fs::write(folder.0.join(name), text).unwrap();
+    write(
+        "lines.ndjson",
+        "{\"ehr_id\":\"a\"}\n\n \n{\"ehr_id\":\"b\"}",
+    );
+    let line = |record: &str| {
+        let digest = aqlite::document::digest_of_text(record);
+        format!("{{\"digest\":\"{digest}\",\"record\":{record}}}\n")
+    };
+    let records = [r#"{"definition":"query"}"#, r#"{"end":true}"#].map(line);
+    write("export.ndjson", &records.concat());
+    let both = "{\"line\":1,\"status\":201}\n{\"line\":4,\"status\":200}";
+    for (command, file, answer, problem) in [
+        ("load", "lines.ndjson", "", "answered 0 of 2 lines"),
+        (
+            "load",
+            "lines.ndjson",
+            "{\"line\":1,\"status\":201}\n",
+            "answered 1 of 2 lines",
+        ),
+        ("load", "lines.ndjson", both, ""),
+        ("import", "export.ndjson", "", "answered 0 of 1 lines"),
+        ("import", "export.ndjson", "{}", "answers an import by `{}`"),
+        (
+            "import",
+            "export.ndjson",
+            "{\"line\":1,\"status\":201}\n",
+            "",
+        ),
+    ] {
+        let output = folder.run(&[command, file, "--base", &server_with_answer(answer)]);
+        let said = super::said(&output);
+        assert_eq!(output.status.success(), problem.is_empty(), "{said}");
+        assert!(said.contains(problem), "{said}");
     }
 }
 
