@@ -1,7 +1,9 @@
 //! The variables and secrets of a deployment, the same for all servers. A host reads them once.
 
 use super::auth::{Authenticator, Issuer, Users};
+use super::ids::MAX_SYSTEM_ID;
 use super::{Auth, Concurrency, Config, Limits};
+use crate::rm::id::is_uid;
 use crate::template::flat::Maker;
 use std::collections::BTreeMap;
 
@@ -59,10 +61,8 @@ impl<'e> Variables<'e> {
     }
 
     fn list(&self, name: &str) -> Vec<String> {
-        let text = self.text(name).unwrap_or_default();
-        text.split(',')
-            .map(|part| part.trim().to_owned())
-            .filter(|part| !part.is_empty())
+        parts(&self.text(name).unwrap_or_default())
+            .map(str::to_owned)
             .collect()
     }
 }
@@ -75,7 +75,9 @@ pub fn read(variables: &Variables<'_>) -> Deployment {
         Err(problem) => (Default::default(), Some(problem)),
     };
     let config = Config {
-        system_id: variables.text("SYSTEM_ID").unwrap_or(checked.system_id),
+        system_id: variables
+            .text("SYSTEM_ID")
+            .map_or(checked.system_id, |id| id.trim().to_owned()),
         // Other programs read a variable of this name too, so any other value is off.
         debug: variables.text("DEBUG").as_deref() == Some("true"),
         origins: variables.list("ORIGINS"),
@@ -96,6 +98,7 @@ pub fn read(variables: &Variables<'_>) -> Deployment {
 
 /// Reads the variables that may be invalid.
 fn checked(variables: &Variables<'_>) -> Result<(Config, Authenticator), String> {
+    check_forms(variables)?;
     let (auth, authenticator) = access(variables)?;
     let dialects = [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)];
     let is_logged = variables.either("ACCESS_LOG", [("off", false), ("on", true)])?;
@@ -110,6 +113,73 @@ fn checked(variables: &Variables<'_>) -> Result<(Config, Authenticator), String>
         ..Config::default()
     };
     Ok((config, authenticator))
+}
+
+/// A variable with a form: its name, the test of a value, and the form with an example.
+type VariableForm = (&'static str, fn(&str) -> bool, &'static str);
+
+/// The variables that name systems and addresses.
+const FORMS: [VariableForm; 5] = [
+    // openEHR BASE, "base_types": the creating system of a version is a UID.
+    (
+        "SYSTEM_ID",
+        |id| id.len() <= MAX_SYSTEM_ID && is_uid(id),
+        "an internet name, an OID or a UUID, such as `cdr.example.org`",
+    ),
+    (
+        "HOSTS",
+        |hosts| parts(hosts).all(is_authority),
+        "names of hosts, such as `cdr.example.org` or `cdr.example.org:8443`",
+    ),
+    (
+        "BASE_URL",
+        |url| is_web(url) && is_origin(url.trim_end_matches('/')),
+        "scheme and host without a path, such as `https://cdr.example.org`",
+    ),
+    (
+        "ORIGINS",
+        |origins| parts(origins).all(|one| one == "*" || is_origin(one)),
+        "`*`, or origins such as `https://app.example.org`",
+    ),
+    (
+        "TERMINOLOGY_URL",
+        |url| is_web(url) && url.bytes().all(|byte| byte.is_ascii_graphic()),
+        "an address such as `https://tx.example.org/r4`",
+    ),
+];
+
+/// Checks that variables have their form.
+fn check_forms(variables: &Variables<'_>) -> Result<(), String> {
+    for (name, fits, form) in FORMS {
+        if let Some(text) = variables.text(name).filter(|text| !fits(text.trim())) {
+            return Err(format!("the variable {name} is `{text}`, expected {form}"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the parts of a list, without empty ones.
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+}
+
+fn is_web(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
+
+/// Returns whether a text is a scheme with an authority (RFC 6454). Pages of applications have
+/// schemes of their own.
+fn is_origin(text: &str) -> bool {
+    let parts = text.split_once("://");
+    parts.is_some_and(|(scheme, authority)| !scheme.is_empty() && is_authority(authority))
+}
+
+/// Returns whether a text is a host with or without a port. Browsers send other alphabets in ASCII.
+fn is_authority(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 /// Default retention of the access log in days (LOG_RETENTION_DAYS).
@@ -314,6 +384,61 @@ mod tests {
         ];
         for (name, message) in expected {
             assert_eq!(problem(name, "yes"), Err(String::from(message)));
+        }
+    }
+
+    #[test]
+    fn systems_and_addresses_have_their_form() {
+        let problem = |name: &str, value: &str| {
+            let lookup = |variable: &str| (variable == name).then(|| value.to_owned());
+            read(&Variables::new(&lookup)).problem
+        };
+        for (name, valid, invalid) in [
+            (
+                "SYSTEM_ID",
+                &[
+                    "cdr.example.org",
+                    " aqlite.local ",
+                    "1.2.276.0.76",
+                    "9624982a-9f42-41a5-9318-ae13d5f5031f",
+                ][..],
+                &["x::y", "a/b", "a b", "\"a\"", "a,b", "1abc", "ü.example"][..],
+            ),
+            (
+                "HOSTS",
+                &["cdr.example.org, [::1]:80,", "cdr.example.org:8443"],
+                &["http://cdr.example.org/", "a b", "a.example, b/c", "*"],
+            ),
+            (
+                "BASE_URL",
+                &["https://cdr.example.org/", "http://127.0.0.1:8080"],
+                &[
+                    "nonsense",
+                    "cdr.example.org",
+                    "https://cdr.example.org/cdr",
+                    "ftp://a.example",
+                    "https://",
+                ],
+            ),
+            (
+                "ORIGINS",
+                &["*", "https://a.example, capacitor://localhost"],
+                &["app.example.org", "https://app.example.org/"],
+            ),
+            (
+                "TERMINOLOGY_URL",
+                &["https://tx.example.org/r4/"],
+                &["nourl", "https://tx.example.org/a b"],
+            ),
+        ] {
+            for value in valid {
+                assert_eq!(problem(name, value), None);
+            }
+            for value in invalid {
+                let found = problem(name, value).unwrap_or_default();
+                let begin = format!("the variable {name} is `{value}`, expected ");
+                assert!(found.starts_with(&begin), "{name} {value}: {found}");
+            }
         }
     }
 }

@@ -50,8 +50,8 @@ pub struct Options {
     #[arg(long)]
     pub sample: bool,
     /// The number of service threads; the number of processors if not given
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// The memory that caches, queries and long texts take together, such as 512M or 4G
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory::parse)]
     pub memory: usize,
@@ -188,6 +188,13 @@ mod tests {
             let error = auth(arguments, variable).unwrap_err();
             assert!(error.contains("loopback address only"), "{error}");
         }
+    }
+
+    #[test]
+    fn number_of_threads_is_limited() {
+        let parses = |n| Program::try_parse_from(["aqlite", "--threads", n]).is_ok();
+        assert!(parses("1") && parses("1024"));
+        assert!(!parses("0") && !parses("5000"));
     }
 
     #[test]

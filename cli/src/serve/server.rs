@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let lock = files.lock()?;
     let metrics = Arc::new(Metrics::new());
     let cores = available_parallelism().map_or(1, usize::from);
-    let threads = options.threads.unwrap_or(cores);
+    let threads = options.threads.map_or(cores, usize::from);
     let memory = Memory::divide(options.memory, threads);
     let (databases, writers) = Databases::open(files, &metrics, &memory)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

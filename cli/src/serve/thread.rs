@@ -12,6 +12,7 @@ use super::query_threads::{OtherThreads, QueryJob};
 use super::request;
 use super::sqlite::Sqlite;
 use super::terminology::FhirServer;
+use anyhow::Context;
 use aqlite::service::{Admission, Config, Permit, Request, Service, Work};
 use aqlite::store::sql::SqlRepository;
 use axum::body::Body;
@@ -196,7 +197,12 @@ impl Pool {
                 own: number,
                 peers: peers.clone(),
             };
-            threads.push(start(setup, received, active, peers)?);
+            // Each thread has files of its own open, and the system limits those of a process.
+            let started = start(setup, received, active, peers);
+            threads.push(started.with_context(|| {
+                let number = number + 1;
+                format!("service thread {number} of {count}: name fewer by --threads, or let the process open more files")
+            })?);
         }
         let pool = Pool {
             handles,
