@@ -7,9 +7,10 @@ use crate::data::templates::Templates;
 use crate::data::templates_of;
 use crate::document_format::{Dialect, DocumentFormat, indented};
 use crate::outcome::{Failure, Outcome};
+use crate::output_file::{Output, check_no_input};
 use crate::printable::printable;
 use crate::progress::{self, Progress};
-use crate::{output, query};
+use crate::query;
 use aqlite::diag::Finding;
 use aqlite::rm::tree::NodeRef;
 use clap::Args;
@@ -59,6 +60,8 @@ pub struct Options {
 /// # Errors
 /// If a document cannot be read or written.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    let inputs = options.data.iter().map(Path::new).chain([&*options.input]);
+    check_no_input(options.output.as_deref(), inputs)?;
     let templates = templates_of(&options.data)?;
     let input = options.input.to_string_lossy().into_owned();
     let input = [input];
@@ -272,9 +275,9 @@ impl Converter<'_> {
                 std::fs::create_dir_all(folder)?;
             }
         }
-        let mut out = output::open(target.as_deref())?;
+        let mut out = Output::open(target.as_deref())?;
         out.write_all(text.as_bytes())?;
-        out.flush()?;
+        out.finish()?;
         Ok(Outcome::Success)
     }
 

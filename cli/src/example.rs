@@ -3,8 +3,9 @@
 use crate::data::templates::{self, Templates};
 use crate::document_format::{Dialect, DocumentFormat};
 use crate::outcome::{Failure, Outcome};
+use crate::output_file::{Output, check_no_input};
 use crate::printable::printable;
-use crate::{output, query, report};
+use crate::{query, report};
 use aqlite::template::{ExampleKind, Template, example};
 use clap::{Args, ValueEnum};
 use std::io::Write;
@@ -62,6 +63,7 @@ enum Kind {
 /// # Errors
 /// If the template cannot be read, or no document can meet it.
 pub fn run(options: &Options) -> Result<Outcome, Failure> {
+    check_no_input(options.output.as_deref(), [options.template.as_path()])?;
     let Some(template) = read_template(&options.template)? else {
         return Ok(Outcome::Findings);
     };
@@ -86,9 +88,9 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         return Err(Failure::Data(String::from("the example is empty")));
     };
     let (text, _) = options.to.write(root, &templates, options.dialect)?;
-    let mut out = output::open(options.output.as_deref())?;
+    let mut out = Output::open(options.output.as_deref())?;
     out.write_all(text.as_bytes())?;
-    out.flush()?;
+    out.finish()?;
     Ok(Outcome::Success)
 }
 

@@ -13,6 +13,7 @@ mod lint;
 mod man;
 mod outcome;
 mod output;
+mod output_file;
 mod printable;
 mod progress;
 mod query;

@@ -9,8 +9,7 @@ use aqlite::rm::json::quote_into;
 use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 /// The format of rows.
@@ -95,29 +94,6 @@ const PIECE: usize = 1 << 18;
 
 /// The most characters of a cell of a table.
 const CELL: usize = 200;
-
-/// Opens the output: a file, or the standard output.
-///
-/// # Errors
-/// If the file cannot be created.
-pub fn open(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
-    let Some(path) = file else {
-        return Ok(Box::new(BufWriter::new(std::io::stdout())));
-    };
-    let created = File::create(path)
-        .map_err(|error| Failure::Data(format!("{}: {error}", path.display())))?;
-    Ok(Box::new(BufWriter::new(created)))
-}
-
-/// Opens a file to append to it.
-///
-/// # Errors
-/// If the file cannot be opened.
-pub fn append(path: &Path) -> Result<Box<dyn Write>, Failure> {
-    let opened = File::options().create(true).append(true).open(path);
-    let opened = opened.map_err(|error| Failure::Data(format!("{}: {error}", path.display())))?;
-    Ok(Box::new(BufWriter::new(opened)))
-}
 
 /// Writes the rows of a query.
 ///

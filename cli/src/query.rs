@@ -7,6 +7,7 @@ use crate::data::{DataOptions, DataSet, files};
 use crate::lint::Lint;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
+use crate::output_file::{Output, check_no_input};
 use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
 use crate::rows::{RowSource, Rows};
@@ -17,7 +18,7 @@ use aqlite::rm::{json, time};
 use aqlite::template::Template;
 use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The examples of the help.
@@ -111,6 +112,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         .form("")
         .format
         .check_output(options.output.as_deref())?;
+    check_no_input(options.output.as_deref(), options.inputs())?;
     let parameters = parameters(&options.parameters)?;
     if let Some(repository) = Repository::open(&options.data.data, &options.server)? {
         return ask(options, &repository, &parameters);
@@ -178,6 +180,12 @@ pub fn show_errors(failure: &Failure, (query, path): (&RepositoryQuery<'_>, &str
 }
 
 impl Options {
+    /// Returns the paths that the command reads.
+    fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let file = self.file.as_deref();
+        self.data.inputs().chain(file)
+    }
+
     /// Returns the form of the rows of a query.
     fn form<'o>(&self, aql: &'o str) -> OutputForm<'o> {
         OutputForm {
@@ -190,8 +198,9 @@ impl Options {
 
 /// Writes the rows of a query.
 fn write(rows: &Rows<'_>, form: &OutputForm<'_>, options: &Options) -> Result<(), Failure> {
-    let file = options.output.as_deref();
-    output::write(rows, form, &mut *output::open(file)?)
+    let mut out = Output::open(options.output.as_deref())?;
+    output::write(rows, form, &mut out)?;
+    out.finish()
 }
 
 /// Writes the rows of files segment by segment, in a format of tables.
@@ -205,8 +214,9 @@ fn write_segments(
     let types = data.reliably(&options.data, |data| {
         columnar::types_of(&segment_rows(data, query, options))
     })?;
-    let mut out = output::open(options.output.as_deref())?;
-    output::write_table(&segment_rows(data, query, options), &types, form, &mut *out)
+    let mut out = Output::open(options.output.as_deref())?;
+    output::write_table(&segment_rows(data, query, options), &types, form, &mut out)?;
+    out.finish()
 }
 
 /// Returns the rows of a query at a time from the segments of files.

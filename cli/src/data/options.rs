@@ -2,7 +2,7 @@
 
 use super::owner::EhrFrom;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The data of a command.
 #[derive(Args, Clone, Debug)]
@@ -26,4 +26,12 @@ pub struct DataOptions {
     /// The folder of the index files; by default in the cache folder of the user
     #[arg(long, value_name = "DIR", env = "AQLITE_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,
+}
+
+impl DataOptions {
+    /// Returns the paths of the data and of the mapping, as they are named.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let map = self.ehr_map.as_deref();
+        self.data.iter().map(Path::new).chain(map)
+    }
 }

@@ -3,7 +3,8 @@
 use super::{moment, read};
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
-use crate::{output, progress, query};
+use crate::output_file::{Output, check_no_input};
+use crate::{progress, query};
 use aqlite::aql::{self, Parameters, Plan, QueryOptions};
 use aqlite::gdl::output::{EhrRun, line};
 use aqlite::gdl::time::Moment;
@@ -61,6 +62,8 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         let problem = "no data: name files or folders by -d";
         return Err(Failure::Usage(String::from(problem)));
     }
+    let inputs = options.data.inputs().chain([options.guide.as_path()]);
+    check_no_input(options.output.as_deref(), inputs)?;
     let now = moment(options.now.as_deref())?;
     let Some(guide) = read(&options.guide)? else {
         return Ok(Outcome::Findings);
@@ -79,7 +82,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let mut population = data.reliably(&options.data, |data| {
         populate(&guide, data, now, run_options)
     })?;
-    let mut out = output::open(options.output.as_deref())?;
+    let mut out = Output::open(options.output.as_deref())?;
     let all = data.catalog.ehrs.iter();
     for ehr in all.filter(|ehr| is_chosen(options, &ehr.ehr_id, ehr.is_queryable)) {
         progress::check()?;
@@ -101,7 +104,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         let text = line(&run, None).map_err(|error| Failure::Data(error.to_string()))?;
         writeln!(out, "{text}")?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(outcome)
 }
 

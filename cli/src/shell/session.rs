@@ -5,6 +5,7 @@ use super::source::ShellData;
 use crate::columnar::TimesForm;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{self, Format, OutputForm};
+use crate::output_file::{Output, check_no_input};
 use crate::query;
 use crate::rows::{RowSource, Rows};
 use aqlite::aql::{LabelStep, Labels, TemplateLabels};
@@ -108,8 +109,8 @@ impl Session {
             times: TimesForm::default(),
             aql: text,
         };
-        output::write(&Rows::of(RowSource::Whole(result)), &form, &mut *out)?;
-        drop(out);
+        output::write(&Rows::of(RowSource::Whole(result)), &form, &mut out)?;
+        out.finish()?;
         if self.is_timed {
             println!("{:.1} ms", elapsed.as_secs_f64() * 1000.0);
         }
@@ -119,6 +120,9 @@ impl Session {
     /// Checks that rows can be written to the output. Only a text can follow other rows.
     fn check_output(&self) -> Result<(), Failure> {
         self.format.check_output(self.file.as_deref())?;
+        if self.begun.is_none() {
+            check_no_input(self.file.as_deref(), self.source.inputs())?;
+        }
         let Some((file, begun)) = self.file.as_ref().zip(self.begun) else {
             return Ok(());
         };
@@ -133,10 +137,10 @@ impl Session {
 
     /// Opens the output. The first query replaces the content of a file, and others append to
     /// it.
-    fn open(&mut self) -> Result<Box<dyn Write>, Failure> {
+    fn open(&mut self) -> Result<Output, Failure> {
         match (&self.file, self.begun.replace(self.format)) {
-            (Some(file), Some(_)) => output::append(file),
-            (file, _) => output::open(file.as_deref()),
+            (Some(file), Some(_)) => Output::append(file),
+            (file, _) => Output::open(file.as_deref()),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::repository::{QueryText, Repository, RepositoryQuery};
 use crate::server_options::ServerOptions;
 use aqlite::aql::{Parameters, ResultSet};
 use std::cell::OnceCell;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The data of a shell.
@@ -51,6 +52,15 @@ impl ShellData {
         let outcome = report_problems(&data, options);
         let options = options.clone();
         Ok((ShellData::Files { data, options }, outcome))
+    }
+
+    /// Returns the paths of the data, as they are named.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let (files, repository) = match self {
+            ShellData::Files { options, .. } => (Some(options.inputs()), None),
+            ShellData::Repository { name, .. } => (None, Some(Path::new(name))),
+        };
+        files.into_iter().flatten().chain(repository)
     }
 
     /// Returns the templates.

@@ -21,6 +21,8 @@ mod lake;
 mod lake_bucket;
 mod lake_rules;
 mod lake_sync;
+#[cfg(unix)]
+mod output;
 mod parity;
 mod program;
 mod query;
