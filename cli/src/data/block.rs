@@ -251,29 +251,28 @@ impl<'b> Builder<'b> {
     /// place in the text.
     fn add_document(&mut self, document: Document, origin: Origin<'_>, (first, index): (u64, u64)) {
         let ordinal = first + index;
+        let line = origin.line.unwrap_or(0);
         let owner = match &document.ehr {
-            Some(id) => Owner {
+            Some(id) => Ok(Owner {
                 ehr_id: ehr_id(id),
                 subject: None,
-            },
+            }),
             None => self.shared.owners.of(origin.file),
+        };
+        let owner = match owner {
+            Ok(owner) => owner,
+            Err(problem) => return self.add_problem(origin.file, line, ("CLI0005", problem)),
         };
         let kind = kind_of(&document);
         let uid = VersionUid::of(&document, || match kind {
             ObjectKind::EhrStatus => format!("status of {}", owner.ehr_id),
             // Other files have no part in it, so that a document keeps its uid when files are added,
             // and neither has the spelling of the argument.
-            _ => {
-                let line = origin.line.unwrap_or(0);
-                format!("{} {line} {index}", origin.file.identity)
-            }
+            _ => format!("{} {line} {index}", origin.file.identity),
         });
         let uid = match uid {
             Ok(uid) => uid,
-            Err(problem) => {
-                let line = origin.line.unwrap_or(0);
-                return self.add_problem(origin.file, line, ("CLI0107", problem));
-            }
+            Err(problem) => return self.add_problem(origin.file, line, ("CLI0107", problem)),
         };
         let micros = time::from_unix_millis(
             i64::try_from(origin.file.modified / 1_000_000).unwrap_or_default(),

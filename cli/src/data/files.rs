@@ -238,7 +238,17 @@ impl Lister<'_> {
         if depth == 0 {
             return Err(at(folder.path, "folders are nested too deep"));
         }
-        for (path, is_link) in folder.entries()? {
+        let entries = match folder.entries() {
+            Ok(entries) => entries,
+            Err(failure) => {
+                let above = folder.above.ok_or(failure)?;
+                // Its reader reports it, as it does a file that cannot be read.
+                let owner = (folder_of(folder.path), "");
+                self.add_file(folder.path, &above.place, None, owner);
+                return Ok(());
+            }
+        };
+        for (path, is_link) in entries {
             let metadata = fs::metadata(&path).ok();
             if metadata.as_ref().is_some_and(Metadata::is_dir) {
                 let below = folder.folder(&path, is_link);

@@ -1,12 +1,14 @@
 //! The EHR of a file: by a mapping file, by its folder or by its name.
 
+use super::catalog::FileProblem;
 use super::files::SourceFile;
 use crate::outcome::Failure;
 use aqlite::document::short_digest;
 use clap::ValueEnum;
-use glob::{MatchOptions, Pattern};
+use glob::Pattern;
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf, is_separator};
 
 /// The part of a path that names the EHR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -29,8 +31,21 @@ pub struct Owner {
 /// The rules that find the EHR of a file.
 pub struct Owners {
     from: EhrFrom,
-    exact: HashMap<String, Owner>,
-    patterns: Vec<(Pattern, Owner)>,
+    /// The mapping file.
+    map: PathBuf,
+    rows: Vec<MappingRow>,
+    /// The indices of the rows without a pattern: by their whole paths, and also by bare names.
+    exact: HashMap<PathBuf, usize>,
+    /// The working directory, to which the paths of rows are relative.
+    here: PathBuf,
+}
+
+/// A row of a mapping file.
+struct MappingRow {
+    line: u64,
+    path: String,
+    pattern: Option<Pattern>,
+    owner: Owner,
 }
 
 /// The columns of a mapping file.
@@ -52,8 +67,10 @@ impl Owners {
     pub fn new(from: EhrFrom, map: Option<&Path>) -> Result<Owners, Failure> {
         let mut owners = Owners {
             from,
+            map: map.map(Path::to_owned).unwrap_or_default(),
+            rows: Vec::new(),
             exact: HashMap::new(),
-            patterns: Vec::new(),
+            here: std::env::current_dir().unwrap_or_default(),
         };
         if let Some(map) = map {
             owners.read(map)?;
@@ -74,62 +91,160 @@ impl Owners {
         for record in reader.records() {
             let record = record.map_err(|error| failed(&error))?;
             let line = record.position().map_or(0, csv::Position::line);
-            let added = self.add(&columns, &record);
+            let added = self.add(&columns, &record, line);
             added.map_err(|problem| failed(&format!("line {line}: {problem}")))?;
         }
-        Ok(())
+        self.check_subjects().map_err(|problem| failed(&problem))
     }
 
-    fn add(&mut self, columns: &Columns, record: &csv::StringRecord) -> Result<(), String> {
+    fn add(
+        &mut self,
+        columns: &Columns,
+        record: &csv::StringRecord,
+        line: u64,
+    ) -> Result<(), String> {
         let path = record.get(columns.path).unwrap_or_default().to_owned();
         let owner = columns.owner(record)?;
         if path.is_empty() {
             return Err(String::from("the path is missing"));
         }
-        if path.contains(['*', '?', '[']) {
-            let pattern = Pattern::new(&path).map_err(|error| error.to_string())?;
-            self.patterns.push((pattern, owner));
-        } else {
-            self.exact.insert(path, owner);
+        let is_pattern = path.contains(['*', '?', '[']);
+        let pattern = is_pattern.then(|| Pattern::new(without_dot(&path)));
+        let pattern = pattern.transpose().map_err(|error| error.to_string())?;
+        if pattern.is_none() {
+            let whole = self.whole(Path::new(&path));
+            if let Some(known) = self.exact.get(&whole).and_then(|row| self.rows.get(*row))
+                && known.owner != owner
+            {
+                return Err(format!("line {} has the path, too", known.line));
+            }
+            let row = self.rows.len();
+            self.exact.insert(whole, row);
+            if !path.contains(is_separator) {
+                self.exact.insert(PathBuf::from(&path), row);
+            }
+        }
+        self.rows.push(MappingRow {
+            line,
+            path,
+            pattern,
+            owner,
+        });
+        Ok(())
+    }
+
+    /// Checks that rows name one subject for each EHR.
+    fn check_subjects(&self) -> Result<(), String> {
+        let mut subjects: HashMap<&str, (u64, &(String, String))> = HashMap::new();
+        for MappingRow { line, owner, .. } in &self.rows {
+            let Some(subject) = &owner.subject else {
+                continue;
+            };
+            let known = subjects.entry(&owner.ehr_id).or_insert((*line, subject));
+            if known.1 != subject {
+                return Err(format!(
+                    "line {line}: line {} has another subject of the EHR `{}`",
+                    known.0, owner.ehr_id
+                ));
+            }
         }
         Ok(())
     }
 
-    /// Returns the EHR of a file. A mapping precedes folders and names.
-    pub fn of(&self, file: &SourceFile) -> Owner {
-        if let Some(owner) = self.mapped(file) {
-            return owner.clone();
+    /// Returns the warning about rows that match none of some files.
+    pub fn unmatched(&self, files: &[SourceFile]) -> Option<FileProblem> {
+        let mut is_matched = vec![false; self.rows.len()];
+        for file in files.iter().filter(|_| !self.rows.is_empty()) {
+            self.matching(file).for_each(|row| {
+                is_matched
+                    .get_mut(row)
+                    .into_iter()
+                    .for_each(|is| *is = true);
+            });
         }
-        let stem = || file.path.file_stem().unwrap_or_default().to_string_lossy();
-        let ehr_id = match self.from {
-            EhrFrom::Folder => ehr_id(&file.folder),
-            EhrFrom::File => ehr_id(&stem()),
+        let mut unmatched = self.rows.iter().zip(is_matched).filter(|(_, is)| !is);
+        let (first, _) = unmatched.next()?;
+        let further = match unmatched.count() {
+            0 => String::new(),
+            1 => String::from(", nor does 1 further row"),
+            count => format!(", nor do {count} further rows"),
         };
-        Owner {
-            ehr_id,
-            subject: None,
-        }
+        Some(FileProblem {
+            path: self.map.display().to_string(),
+            line: u32::try_from(first.line).unwrap_or_default(),
+            severity: String::from("warning"),
+            code: String::from("CLI0006"),
+            message: format!("`{}` matches no file of the data{further}", first.path),
+        })
     }
 
-    fn mapped(&self, file: &SourceFile) -> Option<&Owner> {
-        if self.exact.is_empty() && self.patterns.is_empty() {
-            return None;
+    /// Returns the EHR of a file. A mapping precedes folders and names.
+    ///
+    /// # Errors
+    /// If the name of the EHR is not UTF-8: its replacement could be that of another EHR.
+    pub fn of(&self, file: &SourceFile) -> Result<Owner, String> {
+        let row = self.matching(file).next();
+        if let Some(row) = row.and_then(|row| self.rows.get(row)) {
+            return Ok(row.owner.clone());
         }
-        let path = file.shown();
-        // A mapping names files without `./`, which a shell may add.
-        let path = path.strip_prefix("./").unwrap_or(&path);
-        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-        // Exact names precede patterns, and a path precedes a bare file name.
-        if let Some(owner) = self.exact.get(path).or_else(|| self.exact.get(&*name)) {
-            return Some(owner);
-        }
-        let options = MatchOptions::default();
-        let fits = |pattern: &Pattern| {
-            pattern.matches_with(path, options) || pattern.matches_with(&name, options)
+        let stem = || file.path.file_stem().unwrap_or_default().to_string_lossy();
+        let name = match self.from {
+            EhrFrom::Folder => Cow::Borrowed(file.folder.as_str()),
+            EhrFrom::File => stem(),
         };
-        let found = self.patterns.iter().find(|(pattern, _)| fits(pattern));
-        found.map(|(_, owner)| owner)
+        if name.contains(char::REPLACEMENT_CHARACTER) {
+            return Err(format!(
+                "the name `{name}` of the EHR is no UTF-8: rename the file or folder, or map it by --ehr-map"
+            ));
+        }
+        Ok(Owner {
+            ehr_id: ehr_id(&name),
+            subject: None,
+        })
     }
+
+    /// Returns the indices of the rows that match a file; the first one determines its EHR. Exact
+    /// rows precede patterns, and a path precedes a bare file name.
+    fn matching(&self, file: &SourceFile) -> impl Iterator<Item = usize> {
+        let whole = self.whole(&file.path);
+        let name = file.path.file_name().unwrap_or_default();
+        let exact = [whole.as_path(), Path::new(name)];
+        let exact = exact.map(|path| self.exact.get(path).copied());
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let below = whole.strip_prefix(&self.here).unwrap_or(&whole);
+        let shown = file.shown();
+        let spellings = [
+            without_dot(&shown).to_owned(),
+            text(below),
+            text(&whole),
+            text(Path::new(name)),
+        ];
+        let fits = move |row: &MappingRow| {
+            let pattern = row.pattern.as_ref();
+            pattern.is_some_and(|pattern| spellings.iter().any(|path| pattern.matches(path)))
+        };
+        let rows = self.rows.iter().enumerate();
+        let patterns = rows.filter(move |(_, row)| fits(row)).map(|(row, _)| row);
+        exact.into_iter().flatten().chain(patterns)
+    }
+
+    /// Returns a path from the root of the file system, without `.` and `..`.
+    fn whole(&self, path: &Path) -> PathBuf {
+        let mut whole = PathBuf::new();
+        for part in self.here.join(path).components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => drop(whole.pop()),
+                part => whole.push(part),
+            }
+        }
+        whole
+    }
+}
+
+/// Returns a path without `./` at its beginning.
+fn without_dot(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path)
 }
 
 impl Columns {

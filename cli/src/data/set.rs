@@ -226,6 +226,7 @@ fn read(
     progress.finish();
     let mut catalog = loaded?;
     catalog.templates = found;
+    catalog.problems.extend(owners.unmatched(&documents));
     // Other permissions leave size and time of a file as they are, so its fingerprint would stay.
     let is_complete = catalog.problems.iter().all(|one| one.code != UNREADABLE);
     let keep = keep && is_complete && !is_interrupted();

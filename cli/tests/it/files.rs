@@ -1,7 +1,10 @@
 //! The files that `-d` names: their identity, and links and pipes among them.
 
 use super::program::{Folder, Ran, generator};
-use std::os::unix::fs::symlink;
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 const UIDS: &str =
@@ -87,6 +90,48 @@ fn link_that_leads_nowhere_is_an_unreadable_file() {
             let is_reported = ran.err.contains(&format!("{name}: error[CLI0001]"));
             assert_eq!(is_reported, more.is_empty(), "{}", ran.err);
         }
+    }
+}
+
+#[test]
+fn names_of_patients_that_are_no_text_are_not_merged() {
+    let folder = folder();
+    let expected = rows(&folder, &["d"]);
+    let json = generator().composition(3).json;
+    for name in [&b"p\xff"[..], b"p\xfe"] {
+        let patient = folder.path().join("d").join(OsStr::from_bytes(name));
+        std::fs::create_dir(&patient).unwrap();
+        std::fs::write(patient.join("a.json"), &json).unwrap();
+    }
+    let ran = run(&folder, &["d"], &[]);
+    assert_eq!(ran.out.lines().skip(1).collect::<Vec<_>>(), expected);
+    assert_eq!(ran.code, Some(1));
+    let problem = "a.json: error[CLI0005]: the name `p\u{fffd}` of the EHR is no UTF-8";
+    assert_eq!(ran.err.matches(problem).count(), 2, "{}", ran.err);
+    // A mapping gives them names.
+    folder.write("map.csv", "path,ehr\nd/p?/a.json,p3\n");
+    let ran = run(&folder, &["d"], &["--ehr-map", "map.csv"]);
+    assert_eq!(ran.out.lines().count(), 6, "{}", ran.err);
+}
+
+#[test]
+fn folder_that_cannot_be_read_is_left_out() {
+    let folder = folder();
+    let expected = rows(&folder, &["d"]);
+    let lost = folder.path().join("d/lost+found");
+    std::fs::create_dir(&lost).unwrap();
+    std::fs::set_permissions(&lost, Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read_dir(&lost).is_ok() {
+        // Root reads every folder.
+        return;
+    }
+    for more in [&[][..], &["--skip-invalid"]] {
+        let ran = run(&folder, &["d"], more);
+        let found: Vec<&str> = ran.out.lines().skip(1).collect();
+        assert_eq!(found, expected);
+        assert_eq!(ran.code, Some(i32::from(more.is_empty())), "{}", ran.err);
+        let is_reported = ran.err.contains("d/lost+found: error[CLI0001]");
+        assert_eq!(is_reported, more.is_empty(), "{}", ran.err);
     }
 }
 

@@ -51,6 +51,56 @@ fn single_file_belongs_to_its_folder_or_to_itself() {
 }
 
 #[test]
+fn mapping_names_files_by_any_spelling_and_no_others() {
+    let folder = Folder::new();
+    let json = generator().composition(0).json;
+    folder.write("d/p1/a.json", &json);
+    let whole = folder.path().join("d/p1/a.json");
+    let whole = whole.to_str().unwrap();
+    let run = |data: &str, map: &str| {
+        folder.write("map.csv", map);
+        let query = "SELECT e/ehr_id/value AS id FROM EHR e";
+        folder.run(&["query", "-d", data, "--ehr-map", "map.csv", query])
+    };
+    for data in ["d", "./d", "d/p1/../p1", "d/p1/a.json", whole] {
+        for path in [
+            "d/p1/a.json",
+            "./d/p1/a.json",
+            "d/./p1/../p1/a.json",
+            "a.json",
+            "d/p1/*",
+            "./d/*/a.json",
+            whole,
+        ] {
+            let ran = run(data, &format!("path,ehr\n{path},Anna\n"));
+            let found = (ran.out.as_str(), ran.err.as_str());
+            assert_eq!(found, ("id\nAnna\n", ""), "{data} {path}");
+        }
+    }
+    let ran = run(
+        "d",
+        "path,ehr\nd/p2/a.json,Anna\na.json,Berta\n*.xml,Carl\n",
+    );
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "id\nBerta\n"));
+    let warning = "map.csv:2: warning[CLI0006]: `d/p2/a.json` matches no file of the data, nor does 1 further row";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    for (rows, problem) in [
+        (
+            "a.json,e1,s1\nb.json,e1,s2\n",
+            "line 3: line 2 has another subject of the EHR `e1`",
+        ),
+        (
+            "a.json,e1,s1\n./a.json,e2,s1\n",
+            "line 3: line 2 has the path, too",
+        ),
+    ] {
+        let ran = run("d", &format!("path,ehr,subject\n{rows}"));
+        assert_eq!(ran.code, Some(1), "{}", ran.out);
+        assert!(ran.err.contains(problem), "{}", ran.err);
+    }
+}
+
+#[test]
 fn mapping_names_subjects() {
     let folder = Folder::new();
     folder.write("p1.json", &generator().composition(0).json);
