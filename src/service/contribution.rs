@@ -243,7 +243,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<VersionUid, Failure> {
         if let Some(preceding) = preceding {
             let uid = preceding.next(&self.config.system_id)?;
-            check_following_uids(version, kind, &uid)?;
+            check_following_uids(version, kind, preceding, &uid)?;
             return Ok(uid);
         }
         Ok(VersionUid {

@@ -181,7 +181,8 @@ impl<R: Repository> Service<R> {
             .read_document(call, what, latest.template_id.as_deref())
             .await?;
         if let Some(document) = tree.root().filter(|_| !what.single) {
-            check_object(document, latest.object_id(), "the path")?;
+            let preceding = VersionUid::of_checked(&latest.version_uid)?;
+            check_object(document, &preceding, &self.config.system_id, "the path")?;
         }
         let audit = call.direct_audit(MODIFICATION)?;
         let content = self.check(call, owner.id(), what, tree, &audit).await?;

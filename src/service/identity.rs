@@ -148,6 +148,7 @@ pub(crate) fn check_deletable(kind: ObjectKind, follows: bool) -> Result<(), Fai
 pub(crate) fn check_following_uids(
     version: NodeRef<'_>,
     kind: ObjectKind,
+    preceding: &VersionUid,
     uid: &VersionUid,
 ) -> Result<(), Failure> {
     if let Some(given) = uid_of(version)
@@ -160,32 +161,48 @@ pub(crate) fn check_following_uids(
     }
     let is_named_by_path = matches!(kind, ObjectKind::EhrStatus | ObjectKind::Folder);
     match version.get(Attr::DATA).filter(|_| !is_named_by_path) {
-        Some(data) => check_object(data, &uid.object_id, "preceding_version_uid"),
+        Some(data) => check_object(data, preceding, &uid.system_id, "preceding_version_uid"),
         None => Ok(()),
     }
 }
 
-/// Checks that a document with a uid belongs to an object. `named_by` describes the part of the
-/// request that names the object.
+/// Checks the uid of a document that follows the version `preceding`: it may be that of the object,
+/// of a version that the client has read, or of the next version, which `system` creates. The uid
+/// of the next version replaces it. `named_by` describes the part of the request that names the
+/// object.
 ///
 /// # Errors
-/// 412 for a document with the uid of another object.
+/// 412 for the uid of another object, and for that of another system, a later version or a branch.
 pub(crate) fn check_object(
     document: NodeRef<'_>,
-    object: &str,
+    preceding: &VersionUid,
+    system: &str,
     named_by: &str,
 ) -> Result<(), Failure> {
-    let is_own = |uid: &str| object_id_of(uid).eq_ignore_ascii_case(object);
-    match uid_of(document) {
-        Some(uid) if !uid.is_empty() && !is_own(uid) => {
-            let class = document.class();
-            Err(Failure::new(
-                412,
-                format!(
-                    "the uid `{uid}` in the body belongs to another {class} than {named_by} names, which is {object}"
-                ),
-            ))
-        }
-        _ => Ok(()),
+    let Some(uid) = uid_of(document).filter(|uid| !uid.is_empty()) else {
+        return Ok(());
+    };
+    let object = &preceding.object_id;
+    if !object_id_of(uid).eq_ignore_ascii_case(object) {
+        let class = document.class();
+        return Err(Failure::new(
+            412,
+            format!(
+                "the uid `{uid}` in the body belongs to another {class} than {named_by} names, which is {object}"
+            ),
+        ));
+    }
+    let is_known = |named: VersionUid| {
+        (named.system_id == system || named.system_id == preceding.system_id)
+            && named.number <= preceding.number.saturating_add(1)
+    };
+    match uid.eq_ignore_ascii_case(object) || VersionUid::parse(uid).is_some_and(is_known) {
+        true => Ok(()),
+        false => Err(Failure::new(
+            412,
+            format!(
+                "the uid `{uid}` in the body is that of no version up to the one that follows {preceding}: send that of the version that you have read, or leave `uid` out"
+            ),
+        )),
     }
 }
