@@ -7,7 +7,7 @@ use crate::data::templates::Templates;
 use crate::data::templates_of;
 use crate::document_format::{Dialect, DocumentFormat, indented};
 use crate::outcome::{Failure, Outcome};
-use crate::output_file::{Output, check_no_input};
+use crate::output_file::{FileIdentity, Output, check_no_input, identity};
 use crate::printable::printable;
 use crate::progress::{self, Progress};
 use crate::query;
@@ -74,6 +74,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         templates: &templates,
         now: query::now(),
         progress: Progress::new(listed.iter().map(|file| file.size).sum(), "converting"),
+        inputs: by_identity(&listed),
         sources: HashMap::new(),
         converted: 0,
     };
@@ -90,7 +91,9 @@ struct Converter<'c> {
     templates: &'c Templates,
     now: String,
     progress: Progress,
-    /// By the path of a file that is written or still to be read: the input whose documents it has.
+    /// The paths of the files to read, by their identities.
+    inputs: HashMap<FileIdentity, PathBuf>,
+    /// By the path of a file that is written: the input whose documents it has.
     sources: HashMap<PathBuf, PathBuf>,
     /// The number of documents that were read.
     converted: usize,
@@ -122,14 +125,6 @@ impl Converter<'_> {
                 return outcome_of(listed.iter().map(each));
             }
         };
-        // A file that is still to be read must not be overwritten.
-        for file in listed {
-            let place = output.join(self.inner(file));
-            let real = place.canonicalize();
-            if real.is_ok_and(|real| file.path.canonicalize().is_ok_and(|own| own == real)) {
-                self.sources.insert(place, file.path.clone());
-            }
-        }
         outcome_of(listed.iter().map(|file| {
             let target = output.join(self.inner(file).with_extension(options.to.ending()));
             self.file(file, &Target::InFolder(target))
@@ -260,6 +255,15 @@ impl Converter<'_> {
             Target::InFolder(path) => Some(numbered(path, number)),
         };
         if let Some(target) = &target {
+            if let Some(input) = identity(target).and_then(|own| self.inputs.get(&own)) {
+                let problem = format!(
+                    "{}: `{}` is the input `{}`, which it would replace: name another folder",
+                    file.shown(),
+                    target.display(),
+                    input.display()
+                );
+                return Ok(self.refused(&problem));
+            }
             let source = self.sources.entry(target.clone());
             let source = source.or_insert_with(|| file.path.clone());
             if *source != file.path {
@@ -287,6 +291,13 @@ impl Converter<'_> {
         self.progress.hide_while(|| eprintln!("error: {problem}"));
         Outcome::Findings
     }
+}
+
+/// Returns the paths of files by their identities.
+fn by_identity(files: &[SourceFile]) -> HashMap<FileIdentity, PathBuf> {
+    let paths = files.iter().map(|file| &file.path);
+    let identities = paths.filter_map(|path| Some((identity(path)?, path.clone())));
+    identities.collect()
 }
 
 /// Returns the outcome of parts, all of which run unless one fails.

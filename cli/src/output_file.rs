@@ -163,17 +163,25 @@ pub fn check_no_input<'i>(
     }
 }
 
-/// Returns device and inode of a file; `None` if it does not exist.
+/// Device and inode of a file.
 #[cfg(unix)]
-fn identity(file: &Path) -> Option<(u64, u64)> {
+pub type FileIdentity = (u64, u64);
+
+/// The path of a file without links.
+#[cfg(not(unix))]
+pub type FileIdentity = PathBuf;
+
+/// Returns the identity of a file; `None` if it does not exist.
+#[cfg(unix)]
+pub fn identity(file: &Path) -> Option<FileIdentity> {
     use std::os::unix::fs::MetadataExt;
     let file = fs::metadata(file).ok()?;
     Some((file.dev(), file.ino()))
 }
 
-/// Returns the path of a file without links; `None` if it does not exist.
+/// Returns the identity of a file; `None` if it does not exist.
 #[cfg(not(unix))]
-fn identity(file: &Path) -> Option<PathBuf> {
+pub fn identity(file: &Path) -> Option<FileIdentity> {
     fs::canonicalize(file).ok()
 }
 

@@ -92,9 +92,14 @@ fn document_of_a_folder_does_not_replace_another_one() {
     let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
     assert!(read("out/visit.json").contains("first"));
     // A file of the same folder that is still to be read is kept too.
-    let ran = folder.run(&["convert", "in", "--to", "xml", "-o", "in"]);
-    assert_eq!(ran.code, Some(1), "{}", ran.err);
-    assert!(read("in/visit.xml").contains("second"));
+    let before = ["in/visit.json", "in/visit.xml"].map(read);
+    for to in ["xml", "json"] {
+        let ran = folder.run(&["convert", "in", "--to", to, "-o", "in"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        let problem = format!("`in/visit.{to}` is the input");
+        assert_eq!(ran.err.matches(&problem).count(), 2, "{}", ran.err);
+    }
+    assert_eq!(["in/visit.json", "in/visit.xml"].map(read), before);
     let ran = folder.run(&["convert", "in/*", "--to", "json"]);
     assert_eq!(ran.code, Some(2), "several files need a folder");
 }
