@@ -493,7 +493,9 @@ fn element(mut element: WebNode) -> WebNode {
     element
 }
 
-/// Merges a list of codes with a text beside it: one node with an open list.
+/// Merges a code with a text beside it: one node that also takes a text.
+///
+/// The node is the list of codes, else the first alternative.
 fn merge_text(element: &mut WebNode) {
     let [first, second] = element.children.as_slice() else {
         return;
@@ -506,15 +508,21 @@ fn merge_text(element: &mut WebNode) {
     };
     let is_text = |web: &WebNode| matches!(web.class, Cls::DV_TEXT | Cls::DV_CODED_TEXT);
     let kept = match (first.class, second.class) {
-        (Cls::DV_CODED_TEXT, Cls::DV_TEXT) => 0,
-        (Cls::DV_TEXT, Cls::DV_CODED_TEXT) => 1,
         _ if is_list(first) && is_text(second) && !is_list(second) => 0,
         _ if is_list(second) && is_text(first) && !is_list(first) => 1,
+        (Cls::DV_CODED_TEXT, Cls::DV_TEXT) | (Cls::DV_TEXT, Cls::DV_CODED_TEXT) => 0,
         _ => return,
     };
-    let mut kept = element.children.swap_remove(kept);
-    kept.has_other = true;
-    element.children = vec![kept];
+    let mut kept_node = element.children.swap_remove(kept);
+    kept_node.has_other = true;
+    let other = element.children.pop().and_then(|other| other.value);
+    if let (Some(own), Some(other)) = (&mut kept_node.value, other) {
+        // A code at the node of a text has the terminology of the other alternative.
+        let mut codes = other.attributes;
+        codes.retain(|a| own.class == Some(Cls::DV_TEXT) && a.attr == Some(Attr::DEFINING_CODE));
+        own.attributes.extend(codes);
+    }
+    element.children = vec![kept_node];
 }
 
 /// Returns a copy of the constraint of a value in which alternative lists of codes of one terminology

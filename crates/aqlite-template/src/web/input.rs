@@ -236,14 +236,16 @@ impl InputWriter<'_, '_> {
         let default = self.proposed_text(path);
         let default = default.map(|text| self.with_code(path, text));
         self.field(suffix, "TEXT", &mut |out| {
-            if let Some((pattern, texts, open)) = found {
-                if !texts.is_empty() {
-                    entries(out, texts.iter().map(|t| (t.as_str(), t.as_str())));
-                }
-                out.raw_member("listOpen", if open { "true" } else { "false" });
-                if let Some(pattern) = pattern {
-                    validation(out, &mut |out| out.member("pattern", pattern.source()));
-                }
+            let texts = found.map_or(&[][..], |(_, texts, _)| texts);
+            if !texts.is_empty() {
+                entries(out, texts.iter().map(|t| (t.as_str(), t.as_str())));
+            }
+            if web.has_other || found.is_some() {
+                let is_open = web.has_other || found.is_some_and(|(_, _, open)| open);
+                out.raw_member("listOpen", if is_open { "true" } else { "false" });
+            }
+            if let Some((Some(pattern), ..)) = found {
+                validation(out, &mut |out| out.member("pattern", pattern.source()));
             }
             default_text(out, &default);
         });
@@ -278,6 +280,7 @@ impl InputWriter<'_, '_> {
 
     fn text(&mut self) {
         self.text_field(None, "value");
+        self.other();
     }
 
     fn coded(&mut self) {

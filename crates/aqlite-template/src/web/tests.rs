@@ -286,6 +286,33 @@ fn the_label_of_an_external_code_is_its_term() {
 }
 
 #[test]
+fn a_text_before_a_code_is_the_node_unless_the_codes_are_listed() {
+    let text = r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_TEXT</rm_type_name><node_id/></children>"#;
+    let coded = r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_CODED_TEXT"#;
+    let listed = with_external_code("chem").replacen(coded, &format!("{text}{coded}"), 1);
+    let open = listed.replace("<code_list>chem</code_list>", "");
+    let inputs = |text: &str| {
+        let template = Template::parse(text).unwrap();
+        let web = WebTemplate::of(&template).to_json(&template);
+        let web: serde_json::Value = serde_json::from_str(&web).unwrap();
+        let node = web
+            .pointer("/tree/children/0/children/0/children/0")
+            .unwrap();
+        (node["rmType"].clone(), node["inputs"].clone())
+    };
+    let (class, fields) = inputs(&open);
+    let other = serde_json::json!({ "suffix": "other", "type": "TEXT" });
+    assert_eq!(class, "DV_TEXT");
+    assert_eq!(
+        fields,
+        serde_json::json!([{ "type": "TEXT", "listOpen": true }, other])
+    );
+    let (class, fields) = inputs(&listed);
+    assert_eq!(class, "DV_CODED_TEXT");
+    assert_eq!((&fields[0]["suffix"], &fields[1]), (&"code".into(), &other));
+}
+
+#[test]
 fn a_fixed_name_replaces_the_list_of_coded_names() {
     let text = include_str!("../../../../tests/cases/template/named.opt");
     let codes = r#"<rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/>

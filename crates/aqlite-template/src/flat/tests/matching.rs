@@ -196,3 +196,57 @@ fn a_participation_gets_the_key_of_the_node_with_its_function() {
     }
     assert!(!text.contains("|_type") && !text.contains("|raw"), "{text}");
 }
+
+/// The template with a text and a code of another terminology as types of value.
+fn text_or_code() -> (Template, WebTemplate) {
+    let values = r#"<children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_TEXT</rm_type_name><node_id/></children>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/>
+        <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>defining_code</rm_attribute_name>
+        <children xsi:type="C_CODE_PHRASE"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/>
+        <terminology_id><value>SNOMED-CT</value></terminology_id></children></attributes></children>"#;
+    let start = SMALL
+        .find(r#"<children xsi:type="C_DV_QUANTITY">"#)
+        .unwrap();
+    let end = start + SMALL[start..].find("</children>").unwrap() + "</children>".len();
+    parse_both(&format!("{}{values}{}", &SMALL[..start], &SMALL[end..]))
+}
+
+#[test]
+fn a_text_before_a_code_is_sent_without_a_suffix_and_a_code_with_suffixes() {
+    let (template, web) = text_or_code();
+    let code = json!({ "_type": "CODE_PHRASE", "code_string": "386661006",
+        "terminology_id": { "_type": "TERMINOLOGY_ID", "value": "SNOMED-CT" } });
+    for (members, key, expected) in [
+        (
+            json!({ "": "Grippe" }),
+            "",
+            json!({ "_type": "DV_TEXT", "value": "Grippe" }),
+        ),
+        (
+            json!({ "|other": "Grippe" }),
+            "",
+            json!({ "_type": "DV_TEXT", "value": "Grippe" }),
+        ),
+        (
+            json!({ "|code": "386661006", "|value": "Fever" }),
+            "|code",
+            json!({ "_type": "DV_CODED_TEXT", "value": "Fever", "defining_code": code }),
+        ),
+    ] {
+        let members = members.as_object().unwrap().iter();
+        let members: Value = members
+            .map(|(k, v)| (format!("{AT}{k}"), v.clone()))
+            .collect();
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+        let value = "/content/0/data/events/0/data/items/0/value";
+        assert_eq!(canonical(&tree).pointer(value), Some(&expected));
+        assert_round_trip(&tree, &template, &web);
+        let root = tree.root().unwrap();
+        let written = write(root, Shape::Flat, &template, &web, Maker::Better).unwrap();
+        assert!(
+            written.text.contains(&format!("{AT}{key}\"")),
+            "{}",
+            written.text
+        );
+    }
+}

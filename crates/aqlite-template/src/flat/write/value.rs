@@ -87,7 +87,8 @@ impl<'w, 'd> Writer<'w, 'd> {
 
     fn write_parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
         let class = node.class();
-        if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
+        let is_text_for_code = |web: &WebNode| web.has_other && web.class != Cls::DV_TEXT;
+        if class == Cls::DV_TEXT && web.is_some_and(is_text_for_code) {
             self.write_other(node, path);
         } else {
             self.write_suffixes(node, path, web);
