@@ -485,6 +485,9 @@ fn element(mut element: WebNode) -> WebNode {
                 1 => String::from("value"),
                 later => format!("value{later}"),
             });
+        } else {
+            // EHRbase names a null flavour like an alternative of the value.
+            child.alias = Some(id::alternative(&child.class_text));
         }
         if !child.steps.iter().any(|s| s.is_added) {
             child.name = None;

@@ -19,6 +19,14 @@ pub(super) fn assign(node: &mut WebNode, parent_class: Cls) {
             child.id = started(segment(&text_of(child)));
         }
         child.id = taken.free(&child.id);
+        if let [only] = child.steps.as_slice()
+            && child.alias.is_none()
+            && !only.class.is_a(Cls::LOCATABLE)
+        {
+            // Better names a context by its node id, EHRbase by its attribute, as such objects have
+            // no node id in documents.
+            child.alias = Some(only.attr.name().to_owned());
+        }
         assign(child, class);
     }
 }

@@ -250,3 +250,38 @@ fn a_text_before_a_code_is_sent_without_a_suffix_and_a_code_with_suffixes() {
         );
     }
 }
+
+#[test]
+fn a_context_with_a_node_id_is_also_found_by_its_attribute() {
+    let context = r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>context</rm_attribute_name>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>EVENT_CONTEXT</rm_type_name><node_id>at0000</node_id></children></attributes>"#;
+    let text = SMALL.replacen("<attributes", &format!("{context}<attributes"), 1);
+    let (template, web) = parse_both(&text);
+    let context = web
+        .tree
+        .children
+        .iter()
+        .find(|c| c.class == Cls::EVENT_CONTEXT)
+        .unwrap();
+    assert_eq!(context.id, "encounter");
+    for id in [context.id.as_str(), "context"] {
+        let members = json!({ "|magnitude": 70, format!("encounter/{id}/_location"): "Ward 7" });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+        assert_eq!(canonical(&tree)["context"]["location"], "Ward 7", "{id}");
+    }
+}
+
+#[test]
+fn a_constrained_null_flavour_is_also_read_like_an_alternative_of_the_value() {
+    let null = r#"<node_id>at0004</node_id><attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>null_flavour</rm_attribute_name>
+        <children xsi:type="C_COMPLEX_OBJECT"><rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/></children></attributes>"#;
+    let (template, web) = parse_both(&SMALL.replace("<node_id>at0004</node_id>", null));
+    for id in ["null_flavour", "coded_text_value"] {
+        let members = json!({ format!("/{id}|code"): "273" });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{id}: {f:?}"));
+        let flavour = "/content/0/data/events/0/data/items/0/null_flavour/value";
+        let document = canonical(&tree);
+        assert_eq!(document.pointer(flavour), Some(&json!("not applicable")));
+    }
+}
