@@ -334,10 +334,23 @@ impl<'r> DocumentReader<'r, '_> {
         };
         put_code(draft, terminology.clone(), code.clone(), None);
         if draft.get(Attr::VALUE).is_none() {
-            match self.label(web, &terminology, &code) {
-                Some(label) => draft.put(Attr::VALUE, Draft::text(label)),
-                None => self.refuse_code_without_text(&code),
+            let group = group_of(at).filter(|_| terminology == "openehr");
+            match (self.label(web, &terminology, &code), group) {
+                (Some(label), _) => draft.put(Attr::VALUE, Draft::text(label)),
+                (None, Some(group)) => self.complete_from_group(draft, group, &code),
+                (None, None) => self.refuse_code_without_text(&code),
             }
+        }
+    }
+
+    /// Completes a coded text by the code of a group that has this text.
+    fn complete_from_group(&mut self, draft: &mut Draft<'r>, group: &CodeGroup, text: &str) {
+        match terminology::code_of(group, text) {
+            Some(code) => {
+                let rubric = terminology::rubric(code).map(Cow::Borrowed);
+                put_code(draft, "openehr".into(), code.into(), rubric);
+            }
+            None => self.check_in_group(group, text),
         }
     }
 
@@ -362,10 +375,12 @@ impl<'r> DocumentReader<'r, '_> {
     /// Completes a coded text without a code by the code that has its text.
     fn complete_code_of_text(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
         let text = draft.copy_along(&[Attr::VALUE]).unwrap_or_default();
-        let found = self.code_with_text(web, &text);
-        match found.or_else(|| group_code(at, &text)) {
-            Some((terminology, code)) => put_code(draft, terminology.into(), code.into(), None),
-            None => {
+        match (self.code_with_text(web, &text), group_of(at)) {
+            (Some((terminology, code)), _) => {
+                put_code(draft, terminology.into(), code.into(), None)
+            }
+            (None, Some(group)) => self.complete_from_group(draft, group, &text),
+            (None, None) => {
                 let text = shown(&text);
                 let message = format!(
                     "the code is missing, and no code of the template has the text `{text}`"
@@ -567,9 +582,9 @@ pub(super) fn put_code<'d>(
         .for_each(|t| draft.put(Attr::VALUE, Draft::text(t)));
 }
 
-/// Returns the openEHR code with this English text in the group of an attribute.
-fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
-    let group = match at {
+/// Returns the group of the openEHR terminology from which the code at an attribute comes.
+fn group_of(at: Attr) -> Option<&'static CodeGroup> {
+    Some(match at {
         Attr::NULL_FLAVOUR => &terminology::NULL_FLAVOURS,
         Attr::CURRENT_STATE => &terminology::INSTRUCTION_STATES,
         Attr::TRANSITION => &terminology::INSTRUCTION_TRANSITIONS,
@@ -579,8 +594,7 @@ fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
         Attr::RELATIONSHIP => &terminology::SUBJECT_RELATIONSHIP,
         Attr::PURPOSE => &terminology::TERM_MAPPING_PURPOSE,
         _ => return None,
-    };
-    terminology::code_of(group, text).map(|code| ("openehr", code))
+    })
 }
 
 /// Returns the code of a group that a text gives: as the code, as its English text, or as both,

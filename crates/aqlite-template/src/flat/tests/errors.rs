@@ -14,6 +14,10 @@ FLT0104 ctx/participation_mode:1 { "ctx/participation_name:1": "Berg", "ctx/part
 FLT0104 ctx/setting { "ctx/setting": "on the moon" }
 FLT0104 ctx/setting { "ctx/setting|code": "433" }
 FLT0104 ctx/category { "ctx/category": "often" }
+FLT0104 encounter/context/setting { "encounter/context/setting|code": "999" }
+FLT0104 encounter/context/setting { "encounter/context/setting|value": "on the moon" }
+FLT0104 /_null_flavour { "/_null_flavour|code": "999" }
+FLT0104 /_null_flavour { "/_null_flavour": "mislaid" }
 FLT0104 ctx/action_ism_transition_current_state { "ctx/action_ism_transition_current_state": "lost" }
 FLT0108 ctx/participation_function:1 { "ctx/participation_function:1": "nurse" }
 FLT0105 encounter:1 { "encounter:1/body_weight/comment": "a" }

@@ -107,3 +107,43 @@ fn parts_of_one_position_may_have_different_spellings() {
         assert_eq!(found, Some(&json!(expected)), "{pointer}");
     }
 }
+
+#[test]
+fn a_code_of_a_fixed_group_may_be_given_by_its_text() {
+    let event = AT.trim_end_matches("/weight");
+    let (template, web) = parse_both(&SMALL.replace("POINT_EVENT", "EVENT"));
+    let paths = [
+        (
+            "encounter/context/setting",
+            "home",
+            "225",
+            "/context/setting",
+        ),
+        (
+            &format!("{event}/math_function"),
+            "maximum",
+            "144",
+            "/content/0/data/events/0/math_function",
+        ),
+        (
+            &format!("{AT}/_null_flavour"),
+            "unknown",
+            "253",
+            "/content/0/data/events/0/data/items/0/null_flavour",
+        ),
+    ];
+    for (key, text, code, path) in paths {
+        for suffix in ["", "|value", "|code"] {
+            let time = format!("{event}/time");
+            let members = json!({ time: NOW, format!("{key}{suffix}"): text });
+            let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+                .unwrap_or_else(|f| panic!("{key}{suffix}: {f:?}"));
+            let document = canonical(&tree);
+            let coded = document.pointer(path).unwrap();
+            assert_eq!(coded["value"], text, "{key}{suffix}");
+            assert_eq!(coded["defining_code"]["code_string"], code);
+            let terminology = &coded["defining_code"]["terminology_id"]["value"];
+            assert_eq!(terminology, "openehr");
+        }
+    }
+}
