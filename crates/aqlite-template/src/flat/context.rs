@@ -8,6 +8,7 @@ use aqlite_rm::class::Cls;
 use aqlite_rm::diag::near;
 use aqlite_rm::order;
 use aqlite_rm::terminology::{self, CodeGroup};
+use aqlite_rm::time::{Temporal, TemporalKind};
 
 /// A key: its name without a leading underscore, and the suffixes besides its main value.
 pub(super) struct Key {
@@ -230,7 +231,7 @@ impl DocumentReader<'_, '_> {
                 self.refuse("FLT0102", &place, message, key.suffixes);
             }
         }
-        self.check_code(key, index);
+        self.check_value(key, index);
         self.check_spellings(key, form);
         let has = |name: &str| self.context.part(name, index).is_some();
         let is_named = || has("participation_name") || has("participation_id");
@@ -263,14 +264,26 @@ impl DocumentReader<'_, '_> {
         }
     }
 
-    /// Checks that the value of a key belongs to the group of the openEHR terminology from which
-    /// its code comes.
-    fn check_code(&mut self, key: &Key, index: u32) {
-        let given = self.context.text_at(key.name, index);
-        let Some((text, group)) = given.zip(group_of(key.name)) else {
+    /// Checks that a value is usable, before it is copied to many places of the document: a time, or
+    /// a code of the group of the key.
+    fn check_value(&mut self, key: &Key, index: u32) {
+        let Some(text) = self.context.text_at(key.name, index) else {
             return;
         };
-        self.check_in_group(group, text);
+        let is_time = || Temporal::parse(TemporalKind::DateTime, text).is_some();
+        match key.name {
+            "time" | "end_time" | "action_time" | "history_origin" if text != "now" => {
+                if !is_time() {
+                    self.refuse_value("a date and time", text);
+                }
+            }
+            "territory" if !terminology::COUNTRIES.contains(text) => {
+                self.refuse_value("a code of ISO 3166-1", text);
+            }
+            name => group_of(name)
+                .into_iter()
+                .for_each(|group| self.check_in_group(group, text)),
+        }
     }
 
     /// Checks that a group of the openEHR terminology has a code, given by itself, by its text, or

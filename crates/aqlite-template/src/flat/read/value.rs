@@ -313,7 +313,7 @@ impl<'r> DocumentReader<'r, '_> {
         Some(Draft::Leaf(class, Cow::Borrowed(text)))
     }
 
-    pub(super) fn refuse_value(&mut self, expected: &str, found: &str) -> Option<Draft<'r>> {
+    pub fn refuse_value(&mut self, expected: &str, found: &str) -> Option<Draft<'r>> {
         let found: String = found.chars().take(40).collect();
         self.refuse_here(
             "FLT0104",

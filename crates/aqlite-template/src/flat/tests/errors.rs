@@ -14,6 +14,9 @@ FLT0104 ctx/participation_mode:1 { "ctx/participation_name:1": "Berg", "ctx/part
 FLT0104 ctx/setting { "ctx/setting": "on the moon" }
 FLT0104 ctx/setting { "ctx/setting|code": "433" }
 FLT0104 ctx/category { "ctx/category": "often" }
+FLT0104 ctx/time { "ctx/time": "yesterday" }
+FLT0104 ctx/end_time { "ctx/end_time": "soon" }
+FLT0104 ctx/territory { "ctx/territory": "ZZZ" }
 FLT0104 encounter/context/setting { "encounter/context/setting|code": "999" }
 FLT0104 encounter/context/setting { "encounter/context/setting|value": "on the moon" }
 FLT0104 /_null_flavour { "/_null_flavour|code": "999" }
@@ -110,6 +113,20 @@ fn every_unusable_key_is_reported() {
             found.iter().any(|(c, k)| *c == code && *k == key),
             "{members}: {found:?}"
         );
+    }
+}
+
+#[test]
+fn an_unusable_value_of_the_context_is_reported_once_at_its_key() {
+    let (template, web) = parse_both(SMALL);
+    for (key, value) in [
+        ("ctx/time", "yesterday"),
+        ("ctx/territory", "ZZZ"),
+        ("ctx/history_origin", "soon"),
+    ] {
+        let members = json!({ "|magnitude": 70, key: value });
+        let found = findings_of(&flat(&members), Shape::Flat, &template, &web);
+        assert_eq!(found, [("FLT0104", key.to_owned())]);
     }
 }
 
