@@ -55,6 +55,13 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Changes the class of an object.
+    pub fn set_class(&mut self, class: Cls) {
+        if let Draft::Object(own, _) = self {
+            *own = class;
+        }
+    }
+
     /// Returns the object with an attribute set, replacing any previous value.
     pub fn with(mut self, attr: Attr, value: Draft<'d>) -> Draft<'d> {
         self.put(attr, value);

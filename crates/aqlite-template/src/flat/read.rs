@@ -212,7 +212,8 @@ impl<'r> DocumentReader<'r, '_> {
                 class => self.read_raw(raw, class, form),
             };
         }
-        let class = self.instance_class(web.class, form);
+        let class = self.implied_class(web.class, form);
+        let class = class.unwrap_or(concrete_class(web.class));
         let mut draft = self.new_object(web.last_step(), class);
         // Compared below: an object that only has its identity is not written by the sender.
         let bare = entries_of(&draft);
@@ -227,8 +228,11 @@ impl<'r> DocumentReader<'r, '_> {
         self.read_parts(&mut draft, web, form);
         self.transition = outer;
         for given in &form.values {
-            let text = given.value.text();
-            self.read_suffix(&mut draft, &given.suffix, given.index, text, Some(web));
+            let (name, text) = (given.suffix.as_ref(), given.value.text());
+            match self.interval_level(&mut draft, web, name) {
+                Some(event) => self.read_suffix(event, name, given.index, text, None),
+                None => self.read_suffix(&mut draft, name, given.index, text, Some(web)),
+            }
         }
         if entries_of(&draft) == bare && form.value_at("_type", 0).is_none() {
             return None;
@@ -279,14 +283,52 @@ impl<'r> DocumentReader<'r, '_> {
         }
     }
 
-    /// Returns the class of an object. An EVENT with a width is an INTERVAL_EVENT.
-    fn instance_class(&mut self, class: Cls, form: &KeyTree<'_>) -> Cls {
+    /// Returns the class that the keys of an object imply. An EVENT with a width is an
+    /// INTERVAL_EVENT.
+    fn implied_class(&mut self, class: Cls, form: &KeyTree<'_>) -> Option<Cls> {
         let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
-        match self.stated_class(class, form) {
-            Some(named) => named,
-            None if class == Cls::EVENT && INTERVALS.into_iter().any(has) => Cls::INTERVAL_EVENT,
-            None => concrete_class(class),
+        self.stated_class(class, form).or_else(|| {
+            let is_interval = class == Cls::EVENT && INTERVALS.into_iter().any(has);
+            is_interval.then_some(Cls::INTERVAL_EVENT)
+        })
+    }
+
+    /// Returns the only event below an object, which is no node, if a segment or a suffix is of an
+    /// INTERVAL_EVENT. An abstract EVENT becomes one.
+    fn interval_level<'d>(
+        &mut self,
+        draft: &'d mut Draft<'r>,
+        web: &'r WebNode,
+        name: &str,
+    ) -> Option<&'d mut Draft<'r>> {
+        let is_interval = |step: &Step| matches!(step.class, Cls::EVENT | Cls::INTERVAL_EVENT);
+        let mut histories = web.levels.iter().filter(|_| INTERVALS.contains(&name));
+        let (history, event) = histories.find_map(|history| {
+            let mut below = history.below.iter();
+            let event = below.find(|event| is_interval(&event.step))?;
+            Some((&history.step, &event.step))
+        })?;
+        let history = self.object_of_level(draft, history)?;
+        let event = self.object_of_level(history, event)?;
+        event.set_class(Cls::INTERVAL_EVENT);
+        Some(event)
+    }
+
+    /// Returns the last object of a level. A missing one is created.
+    fn object_of_level<'d>(
+        &mut self,
+        draft: &'d mut Draft<'r>,
+        step: &'r Step,
+    ) -> Option<&'d mut Draft<'r>> {
+        let members = draft.members(step.attr);
+        let found = members.iter().rposition(|m| is_of(m, step));
+        // A new object is appended, so it is the last member.
+        let index = found.unwrap_or(members.len());
+        if found.is_none() {
+            let made = self.new_object(Some(step), concrete_class(step.class));
+            draft.add(step.attr, made);
         }
+        draft.members_mut(step.attr).get_mut(index)
     }
 
     /// Returns the class that `|_type` names.
@@ -320,6 +362,11 @@ impl<'r> DocumentReader<'r, '_> {
         if self.read_history_origin(draft, segment, instances) {
             return;
         }
+        if let Some(event) = self.interval_level(draft, web, segment)
+            && let Some(def) = suffix::attribute(Cls::INTERVAL_EVENT, segment)
+        {
+            return self.read_attribute(event, segment, def, instances, None);
+        }
         let def = suffix::attribute(draft.class(), segment);
         if let Some(def) = def.filter(|_| instances.iter().all(|part| is_absent(&part.form))) {
             return self.read_absent_attribute(segment, def, instances);
@@ -344,27 +391,12 @@ impl<'r> DocumentReader<'r, '_> {
         let Some(form) = self.only_instance(segment, instances) else {
             return;
         };
-        let attr = level.step.attr;
-        let found = draft
-            .members(attr)
-            .iter()
-            .rposition(|m| is_of(m, &level.step));
         self.at_segment(segment, None, |reader| {
-            let named = reader.stated_class(level.step.class, form);
-            if found.is_none() {
-                let made = reader.new_object(
-                    Some(&level.step),
-                    named.unwrap_or(concrete_class(level.step.class)),
-                );
-                draft.add(attr, made);
-            }
-            let index = found.unwrap_or_else(|| draft.members(attr).len().saturating_sub(1));
-            let Some(object) = draft.members_mut(attr).get_mut(index) else {
+            let class = reader.implied_class(level.step.class, form);
+            let Some(object) = reader.object_of_level(draft, &level.step) else {
                 return;
             };
-            if let (Some(named), Draft::Object(class, _)) = (named, &mut *object) {
-                *class = named;
-            }
+            class.into_iter().for_each(|class| object.set_class(class));
             for given in form.values.iter().filter(|given| given.suffix != "_type") {
                 reader.read_suffix(object, &given.suffix, given.index, given.value.text(), None);
             }
@@ -537,19 +569,7 @@ impl<'r> DocumentReader<'r, '_> {
                 draft.add(last.attr, made);
             }
             Some((step, rest)) => {
-                let found = draft
-                    .members(step.attr)
-                    .iter()
-                    .rposition(|m| is_of(m, step));
-                if found.is_none() {
-                    let class = concrete_class(step.class);
-                    let level = self.new_object(Some(step), class);
-                    draft.add(step.attr, level);
-                }
-                // A new level was appended, so it is the last member.
-                let index =
-                    found.unwrap_or_else(|| draft.members(step.attr).len().saturating_sub(1));
-                if let Some(level) = draft.members_mut(step.attr).get_mut(index) {
+                if let Some(level) = self.object_of_level(draft, step) {
                     self.place_object(level, rest, last, made);
                 }
             }

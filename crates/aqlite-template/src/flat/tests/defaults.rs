@@ -222,6 +222,40 @@ fn an_event_with_an_attribute_of_an_interval_is_one() {
 }
 
 #[test]
+fn the_only_event_with_an_attribute_of_an_interval_is_one() {
+    let text = with_width().replace("INTERVAL_EVENT", "EVENT");
+    let width = text.find("<attributes xsi:type=\"C_SINGLE_ATTRIBUTE\"><rm_attribute_name>width");
+    let start = width.unwrap();
+    let end = start + text[start..].find("\n                <attributes").unwrap();
+    let (template, web) = parse_both(&format!("{}{}", &text[..start], &text[end..]));
+    let weight = "encounter/body_weight/weight|magnitude";
+    for (key, value, class) in [
+        ("width", json!("PT1H"), "INTERVAL_EVENT"),
+        ("_width", json!("PT1H"), "INTERVAL_EVENT"),
+        ("math_function|code", json!("145"), "INTERVAL_EVENT"),
+        ("math_function", json!("maximum"), "INTERVAL_EVENT"),
+        ("|sample_count", json!(3), "INTERVAL_EVENT"),
+        ("_data/_event:0/_width", json!("PT1H"), "INTERVAL_EVENT"),
+        ("time", json!("2026-01-31T10:00:00Z"), "POINT_EVENT"),
+    ] {
+        let key = format!("encounter/body_weight/{key}").replace("/|", "|");
+        let members = json!({ weight: 70, key.as_str(): value });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
+            .unwrap_or_else(|f| panic!("{key}: {f:?}"));
+        let event = canonical(&tree)["content"][0]["data"]["events"][0].take();
+        assert_eq!(event["_type"], class, "{key}");
+        assert!(
+            event.to_string().contains(&value.to_string()),
+            "{key}: {event}"
+        );
+        assert_round_trip(&tree, &template, &web);
+        let root = tree.root().unwrap();
+        let written = write(root, Shape::Flat, &template, &web, Maker::Better).unwrap();
+        assert!(!written.text.contains("|raw"), "{}", written.text);
+    }
+}
+
+#[test]
 fn structured_may_omit_the_bar_of_a_suffix() {
     let (template, web) = parse_both(SMALL);
     let read = |weight: Value| {
