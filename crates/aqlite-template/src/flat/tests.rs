@@ -82,11 +82,11 @@ const SPELLINGS: &str = r#"
   => { "_type": "DV_BOOLEAN", "value": false }
 { "/proportion_value|numerator": 1, "/proportion_value|denominator": 2, "/proportion_value|type": 0, "/proportion_value": 0.5 }
   => { "_type": "DV_PROPORTION", "numerator": 1, "denominator": 2, "type": 0 }
-{ "/proportion_value": 0.07, "/proportion_value|type": 2 }
-  => { "_type": "DV_PROPORTION", "numerator": 7, "denominator": 100, "type": 2 }
+{ "/proportion_value": 35, "/proportion_value|type": 2 }
+  => { "_type": "DV_PROPORTION", "numerator": 35, "denominator": 100, "type": 2 }
 { "/proportion_value": 0.2, "/proportion_value|type": 0 }
   => { "_type": "DV_PROPORTION", "numerator": 0.2, "denominator": 1, "type": 0 }
-{ "/proportion_value": 0.25, "/proportion_value|type": 0, "/proportion_value|denominator": 8 }
+{ "/proportion_value": 0.25, "/proportion_value|numerator": 2, "/proportion_value|type": 0, "/proportion_value|denominator": 8 }
   => { "_type": "DV_PROPORTION", "numerator": 2, "denominator": 8, "type": 0 }
 { "/proportion_value|numerator": 1, "/proportion_value|denominator": 4 }
   => { "_type": "DV_PROPORTION", "numerator": 1, "denominator": 4, "type": 0 }

@@ -1,12 +1,12 @@
-//! Proportions: the kind, the denominator, and the numerator of a magnitude.
+//! Proportions: the kind, the denominator, and a numerator without suffix.
 
 use super::super::only::only_real;
 use super::*;
 use crate::web::proportion_kinds;
 
 impl<'r> DocumentReader<'r, '_> {
-    /// Completes kind, numerator and denominator. A value without suffix is the magnitude, that is
-    /// the quotient (RM 1.1.0, data_types.quantity, DV_PROPORTION).
+    /// Completes kind, numerator and denominator. A value without suffix is the numerator, unless
+    /// numerator or denominator are given. The writer adds the quotient to them, which is ignored.
     pub(super) fn complete_proportion(
         &mut self,
         draft: &mut Draft<'r>,
@@ -14,7 +14,11 @@ impl<'r> DocumentReader<'r, '_> {
         web: Option<&'r WebNode>,
     ) {
         self.check_plain_values(Cls::REAL, form);
-        let magnitude = plain_value(form).filter(|_| draft.get(Attr::NUMERATOR).is_none());
+        let has_parts = [Attr::NUMERATOR, Attr::DENOMINATOR].map(|attr| draft.get(attr).is_some());
+        let plain = plain_value(form).filter(|_| has_parts == [false, false]);
+        if let Some(numerator) = plain.and_then(|plain| self.read_leaf(Cls::REAL, plain.text())) {
+            draft.put(Attr::NUMERATOR, numerator);
+        }
         let kinds = web.map_or_else(|| (0..5).collect(), proportion_kinds);
         let only = web.and_then(|web| only_real(web, "denominator"));
         if let (None, Some(only)) = (draft.get(Attr::DENOMINATOR), only) {
@@ -24,9 +28,9 @@ impl<'r> DocumentReader<'r, '_> {
             );
         }
         if draft.get(Attr::TYPE).is_none() {
-            if magnitude.is_some() && kinds.len() > 1 && only.is_none() {
-                let message = "a value without suffix is the magnitude, which several kinds of \
-                     proportion can have: give `|type`, or `|numerator` and `|denominator`";
+            if plain.is_some() && kinds.len() > 1 && only.is_none() {
+                let message = "a value without suffix is the numerator, and the denominator depends \
+                     on the kind: give `|type`, or `|numerator` and `|denominator`";
                 return self.refuse_here("FLT0108", message, &[]);
             }
             let kind = usual_kind(&kinds, draft).to_string();
@@ -36,55 +40,20 @@ impl<'r> DocumentReader<'r, '_> {
         let fixed = match draft.text_along(&[Attr::TYPE]) {
             Some("2") => Some("100"),
             Some("1") => Some("1"),
-            // The quotient with 1 is the magnitude.
-            Some("0") if magnitude.is_some() => Some("1"),
+            Some("0") if plain.is_some() => Some("1"),
             _ => None,
         };
         if let (None, Some(fixed)) = (draft.get(Attr::DENOMINATOR), fixed) {
             draft.put(Attr::DENOMINATOR, Draft::leaf(Cls::REAL, fixed));
         }
-        if let Some(magnitude) = magnitude {
-            self.set_magnitude(draft, magnitude.text());
-        }
         for attr in [Attr::NUMERATOR, Attr::DENOMINATOR] {
-            // A magnitude states the numerator.
-            let is_stated = attr == Attr::NUMERATOR && magnitude.is_some();
+            // An unusable numerator without suffix has a finding.
+            let is_stated = attr == Attr::NUMERATOR && plain.is_some();
             if draft.get(attr).is_none() && !is_stated {
                 self.refuse_here("FLT0108", format!("`|{attr}` is missing"), &[]);
             }
         }
     }
-
-    /// Sets the numerator that has this magnitude with the denominator.
-    fn set_magnitude(&mut self, draft: &mut Draft<'r>, text: &'r str) {
-        let Some(magnitude) = self.read_leaf(Cls::REAL, text) else {
-            return;
-        };
-        let denominator = draft.text_along(&[Attr::DENOMINATOR]);
-        let Some(denominator) = denominator.and_then(number::parse) else {
-            return;
-        };
-        if (denominator - 1.0).abs() == 0.0 {
-            draft.put(Attr::NUMERATOR, magnitude);
-            return;
-        }
-        match number::parse(text.trim()).and_then(|number| product(number, denominator)) {
-            Some(text) => draft.put(Attr::NUMERATOR, Draft::leaf(Cls::REAL, text)),
-            None => self.refuse_here(
-                "FLT0104",
-                "the numerator, which is the magnitude times the denominator, exceeds the largest \
-                 number",
-                &[],
-            ),
-        }
-    }
-}
-
-/// Returns the product, without the error of binary fractions in its last digits: 7, and not
-/// 7.000000000000001, for 0.07 and 100. `None` if it exceeds the largest number.
-fn product(magnitude: f64, denominator: f64) -> Option<String> {
-    let rounded = number::parse(&format!("{:.14e}", magnitude * denominator))?;
-    Some(number::shortest(rounded))
 }
 
 /// Returns the number of the kind of a proportion, if the sender names none: the most frequent one

@@ -57,6 +57,7 @@ FLT0107 /coded_text_value { "/coded_text_value": "1", "/coded_text_value|code": 
 FLT0107 /proportion_value { "/proportion_value": 12, "/proportion_value|value": 13 }
 FLT0108 /proportion_value { "/proportion_value": 0.2 }
 FLT0108 /proportion_value { "/proportion_value": 2, "/proportion_value|type": 3 }
+FLT0108 /proportion_value { "/proportion_value": 0.25, "/proportion_value|denominator": 8 }
 FLT0108 /parsable_value { "/parsable_value": "a b" }
 FLT0105 /count_value| { "/count_value|": 3 }
 FLT0107 /_null_flavour { "/_null_flavour": "271", "/_null_flavour|code": "253" }

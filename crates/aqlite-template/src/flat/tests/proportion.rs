@@ -30,8 +30,7 @@ fn sixtieths(kinds: &str) -> (Template, WebTemplate) {
 fn a_fixed_denominator_completes_a_proportion() {
     for kinds in ["<list>0</list>", "<list>0</list><list>3</list>", ""] {
         let (template, web) = sixtieths(kinds);
-        // A value without suffix is the magnitude: 0.25 is 15/60.
-        for key in [json!({ "": 0.25 }), json!({ "|numerator": 15 })] {
+        for key in [json!({ "": 15 }), json!({ "|numerator": 15 })] {
             let keys = key.as_object().unwrap().iter();
             let keys = keys.map(|(key, value)| (format!("{AT}{key}"), value.clone()));
             let text = flat(&Value::Object(keys.collect()));
