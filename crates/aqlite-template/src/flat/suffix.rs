@@ -1,6 +1,7 @@
 //! The suffixes of values and their positions in an object: one table for reading and writing.
 
 use aqlite_rm::class::{Attr, Cls};
+use std::borrow::Cow;
 
 /// A suffix of a class.
 pub(super) struct Suffix {
@@ -276,18 +277,31 @@ pub(super) fn attribute(class: Cls, segment: &str) -> Option<&'static aqlite_rm:
     let name = attribute_name(segment);
     let single = class.attr_named(name);
     single.or_else(|| {
-        // A list attribute is named in the singular: `_link` for `links`.
+        // A list attribute is named in the singular.
         class
             .attrs()
             .iter()
-            .find(|d| d.card.is_list() && d.attr.name().strip_suffix('s') == Some(name))
+            .find(|d| d.card.is_list() && singular(d.attr.name()) == name)
     })
+}
+
+/// Returns the name of a list attribute in the singular: `link`, `activity`.
+fn singular(plural: &str) -> Cow<'_, str> {
+    match plural.strip_suffix("ies") {
+        Some(stem) => Cow::Owned(format!("{stem}y")),
+        None => Cow::Borrowed(plural.strip_suffix('s').unwrap_or(plural)),
+    }
 }
 
 /// Returns whether a segment may name an attribute of some class.
 pub(super) fn is_attribute(segment: &str) -> bool {
     let name = attribute_name(segment);
-    Attr::parse(name).is_some() || Attr::parse(&format!("{name}s")).is_some()
+    let is_plural = |stem: &str, end: &str| Attr::parse(&format!("{stem}{end}")).is_some();
+    Attr::parse(name).is_some()
+        || is_plural(name, "s")
+        || name
+            .strip_suffix('y')
+            .is_some_and(|stem| is_plural(stem, "ies"))
 }
 
 /// Returns the name of an attribute, or its singular, in a segment.
@@ -306,7 +320,7 @@ pub(super) fn segment(attr: Attr, is_list: bool) -> String {
         "workflow_id" => String::from("_work_flow_id"),
         // This attribute is the exception that keeps its plural.
         _ if is_list && name != "other_reference_ranges" => {
-            format!("_{}", name.strip_suffix('s').unwrap_or(name))
+            format!("_{}", singular(name))
         }
         _ => format!("_{name}"),
     }

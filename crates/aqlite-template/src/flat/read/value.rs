@@ -286,7 +286,11 @@ impl<'r> DocumentReader<'r, '_> {
         self.check_alone(form, "raw", "represents the whole object");
         match json::read(&with_types(raw.text()), class) {
             Ok(tree) => tree.root().map(Draft::of),
-            Err(findings) => {
+            Err(mut findings) => {
+                let is_open = |f: &&mut Finding| f.expected.as_deref() == Some(Cls::ANY.name());
+                if let Some(finding) = findings.first_mut().filter(is_open) {
+                    finding.expected = Some(String::from("`_type` of an ELEMENT or a data value"));
+                }
                 let reason = findings.first().map(Finding::one_line).unwrap_or_default();
                 let message = format!("`|raw` is not canonical JSON of this place: {reason}");
                 self.refuse_here("FLT0104", message, &[]);

@@ -491,3 +491,12 @@ fn long_keys_are_not_repeated() {
         assert!(longest < Some(3_000), "{longest:?}");
     }
 }
+
+#[test]
+fn canonical_json_without_a_class_is_refused_by_the_class_of_its_place() {
+    let (template, web) = parse_both(SMALL);
+    let text = flat(&json!({ "|raw": { "magnitude": 3 } }));
+    let found = read(&text, Shape::Flat, &template, &web, NOW).unwrap_err();
+    let expected = "expected `_type` of an ELEMENT or a data value";
+    assert!(found[0].message.contains(expected), "{}", found[0].message);
+}

@@ -147,3 +147,27 @@ fn a_code_of_a_fixed_group_may_be_given_by_its_text() {
         }
     }
 }
+
+#[test]
+fn an_activity_without_a_node_is_at_the_singular_of_its_attribute() {
+    let (template, web) = parse_both(include_str!(
+        "../../../../../tests/cases/template/order.opt"
+    ));
+    let activity = json!({ "_type": "ACTIVITY", "archetype_node_id": "at0099",
+        "name": { "_type": "DV_TEXT", "value": "More" },
+        "description": { "_type": "ITEM_TREE", "archetype_node_id": "at0098",
+            "name": { "_type": "DV_TEXT", "value": "Tree" } } });
+    let text = json!({ "ctx/territory": "SE", "ctx/composer_self": true,
+        "report/request:0/current_activity:0/service": "one", "report/request:0/_activity:0|raw": activity });
+    let tree = read(&text.to_string(), Shape::Flat, &template, &web, NOW)
+        .unwrap_or_else(|f| panic!("{f:?}"));
+    assert_eq!(canonical(&tree)["content"][0]["activities"][1], activity);
+    let root = tree.root().unwrap();
+    let written = write(root, Shape::Flat, &template, &web, Maker::Better).unwrap();
+    assert!(
+        written.text.contains("request:0/_activity:0|raw"),
+        "{}",
+        written.text
+    );
+    assert_round_trip(&tree, &template, &web);
+}
