@@ -53,7 +53,7 @@ rules! {
     TERM "AQL0611" "code" "no template permits the code or text here"
     TYPES "AQL0612" "types" "the types of a comparison never match"
     EXCLUSIVE "AQL0613" "exclusive-conditions" "two conditions exclude each other"
-    ALWAYS "AQL0614" "always-true" "two alternatives cover every value"
+    ALWAYS "AQL0614" "always-true" "two alternatives cover every value of a type"
     UNNAMED "AQL0615" "unnamed-archetype" "no known archetype has the node code where it is compared"
     DATE "AQL0616" "misspelt-date" "a text looks like a date or time but is none"
 }

@@ -159,6 +159,11 @@ pub fn is_node_code(text: &str) -> bool {
     code(text).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
+/// Returns whether a text is a number as AQL writes it, with or without a minus sign.
+pub(crate) fn is_number(text: &str) -> bool {
+    number(text.strip_prefix('-').unwrap_or(text)).is_ok_and(|(rest, _)| rest.is_empty())
+}
+
 /// The use of a string, which decides how its escapes are resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {

@@ -6,11 +6,11 @@ use crate::ast;
 use crate::classes::{Classes, archetype_class};
 use crate::print::expr_span;
 use crate::query::{CompareOp, Literal, ValueType};
+use crate::token::is_number;
 use crate::vocabulary::function_named;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::diag::{Diagnostic, Span, nearest};
 use aqlite_rm::id::is_node_code;
-use aqlite_rm::number;
 use aqlite_rm::order;
 use aqlite_rm::time::{Temporal, TemporalKind};
 
@@ -362,17 +362,19 @@ fn nearest_of<'k>(
         .or_else(|| all.next().filter(|_| known.len() == 1))
 }
 
-/// Adds the remedy of a comparison: another literal, or the value of an object.
+/// Adds the remedy of a comparison, after which its types compare: another literal, or the value of
+/// an object.
 fn with_conversion(
     diagnostic: Diagnostic,
     compared: &ast::Compare,
     found: [Kinds; 2],
     ends: &[State<'_>],
 ) -> Diagnostic {
+    let op = compared.op;
     if let (0, ast::Expr::Path(path)) = (found[0], &compared.left) {
         let has = |attr| {
-            ends.iter()
-                .all(|s| s.classes.step(attr).is_some_and(|c| kinds(&c) != 0))
+            let fits = |c: Classes| compare(kinds(&c), op, found[1]);
+            ends.iter().all(|s| s.classes.step(attr).is_some_and(fits))
         };
         let known = [
             ("value", Attr::VALUE),
@@ -389,27 +391,25 @@ fn with_conversion(
         }
         return diagnostic.with_help("compare one of its attributes");
     }
-    let ast::Expr::Literal(literal) = &compared.right else {
-        return diagnostic.with_help("compare values of the same type");
-    };
-    let other = match value_of(literal) {
-        Literal::Text(text) if found[0] & NUMBER != 0 && number::parse(text.trim()).is_some() => {
-            Some(text.trim().to_owned())
-        }
-        Literal::Text(text) if found[0] & BOOLEAN != 0 && text.parse::<bool>().is_ok() => {
-            Some(text.to_string())
-        }
-        Literal::Number(digits) if found[0] & TEXT != 0 => Some(quoted(&digits)),
-        Literal::Boolean(flag) if found[0] & TEXT != 0 => Some(quoted(&flag.to_string())),
-        _ => None,
-    };
-    match other {
-        Some(other) => {
-            let help = format!("did you mean `{other}`?");
-            diagnostic.with_help(help).with_fix(literal.at.0, other)
-        }
-        None => diagnostic.with_help("compare values of the same type"),
+    if let ast::Expr::Literal(literal) = &compared.right
+        && let Some((other, kind)) = respelt(&value_of(literal))
+        && compare(found[0], op, kind)
+    {
+        let help = format!("did you mean `{other}`?");
+        return diagnostic.with_help(help).with_fix(literal.at.0, other);
     }
+    diagnostic.with_help("compare values of the same type")
+}
+
+/// Returns a literal of another type with the same text.
+fn respelt(literal: &Literal) -> Option<(String, Kinds)> {
+    Some(match literal {
+        Literal::Text(text) if is_number(text.trim()) => (text.trim().to_owned(), NUMBER),
+        Literal::Text(text) if text.parse::<bool>().is_ok() => (text.to_string(), BOOLEAN),
+        Literal::Number(digits) => (quoted(digits), WORD),
+        Literal::Boolean(flag) => (quoted(&flag.to_string()), WORD),
+        _ => return None,
+    })
 }
 
 /// Returns a text as a literal.

@@ -2,7 +2,7 @@
 //!
 //! Equal paths have one value in each row, so two conditions on a path concern the same value.
 
-use super::{ALWAYS, EXCLUSIVE, Linter, contrary, value_of};
+use super::{ALWAYS, EXCLUSIVE, Linter, TYPES, contrary, value_of};
 use crate::ast;
 use crate::print;
 use crate::query::{CompareOp, Literal};
@@ -27,6 +27,16 @@ struct Bound<'a> {
     span: Span,
     /// The right side of a comparison.
     right: Option<Span>,
+}
+
+impl<'a> Bound<'a> {
+    /// Returns the condition with the values of another one.
+    fn with(&self, other: &Bound<'a>) -> Bound<'a> {
+        Bound {
+            values: other.values.clone(),
+            ..self.clone()
+        }
+    }
 }
 
 impl<'a> Linter<'a> {
@@ -55,7 +65,7 @@ impl<'a> Linter<'a> {
         for (first, second) in self.pairs(&flat, cover) {
             let either =
                 ast::Condition::Or(vec![first.condition.clone(), second.condition.clone()]);
-            let message = "this alternative or an earlier one is true for every value";
+            let message = "this alternative or an earlier one is true for every value of this type";
             let found = Diagnostic::warning(ALWAYS, second.span, message);
             let found = self.with_other_word(found, &first, &second, Repair::Covering);
             let whole = ast::Condition::Not(Box::new(either));
@@ -116,16 +126,21 @@ impl<'a> Linter<'a> {
         };
         let is_usual = |v: &Literal| !matches!(v, Literal::Null | Literal::Untyped(_));
         let is_read = bound.values.len() <= COMPARED && bound.values.iter().all(is_usual);
+        let Span { start, end } = bound.span;
+        // A comparison that is never true has a warning of its own.
+        let is_wrong =
+            |(code, at): &(&str, Span)| *code == TYPES && at.start > start && at.end <= end;
+        let is_read = is_read && !self.seen.iter().any(is_wrong);
         // A version uid also equals its short forms.
         (is_read && !is_uid(path)).then_some(bound)
     }
 
-    /// Adds the probable meaning of a pair.
+    /// Adds the probable meaning of a pair, unless the pair with this meaning is never true either.
     fn with_other_word(
         &self,
         found: Diagnostic,
-        first: &Bound<'_>,
-        second: &Bound<'_>,
+        first: &Bound<'a>,
+        second: &Bound<'a>,
         repair: Repair,
     ) -> Diagnostic {
         let text = |start: usize, end: usize| self.text.get(start..end).unwrap_or_default();
@@ -143,10 +158,11 @@ impl<'a> Linter<'a> {
                         format!("{path} matches {{{x}, {y}}}")
                     }
                     (_, a, b) if is_equality(a) || is_equality(b) => String::new(),
+                    _ if exclude(&first.with(second), &second.with(first)) => String::new(),
                     _ => format!("{left}{y}{between}{right}{x}"),
                 }
             }
-            (Repair::Covering, ..) if is_between("OR") => {
+            (Repair::Covering, ..) if is_between("OR") && !exclude(first, second) => {
                 let (first, second) = (text(start, first.span.end), text(second.span.start, end));
                 format!("{first} AND {second}")
             }
