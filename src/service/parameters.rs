@@ -29,6 +29,8 @@ pub(crate) struct QueryRequest {
     pub parameters: Parameters,
     /// The placeholders that the request sets to null.
     pub nulls: Vec<String>,
+    /// The names of the values that are not read, because the text has no such placeholder.
+    pub unused: Vec<String>,
     /// The EHR to which the query is restricted.
     pub ehr: Option<String>,
     /// Rows to skip.
@@ -164,10 +166,11 @@ impl QueryRequest {
     /// Restricts a query without `$ehr_id` to the value of that name, as the parameter `ehr_id`
     /// does, because a scope is never ignored. Values of other names are left out.
     fn narrow_unwanted(&mut self, name: &str, value: &str) -> Result<(), Failure> {
-        match name {
-            "ehr_id" => self.narrow(value),
-            _ => Ok(()),
+        if name == "ehr_id" {
+            return self.narrow(value);
         }
+        self.unused.push(name.to_owned());
+        Ok(())
     }
 
     /// Counts a value, even if it is not read.
@@ -244,6 +247,7 @@ impl QueryRequest {
                 continue;
             }
             if !is_wanted && !value.trim_start().starts_with('{') {
+                self.unused.push(name.to_owned());
                 continue;
             }
             let parameter = Parameter::from_json(name, value).map_err(Failure::bad_request)?;

@@ -406,6 +406,7 @@ impl<R: Repository> Service<R> {
         let options = CheckOptions {
             terminology: Some(&answers),
             nulls: &request.nulls,
+            unused: &request.unused,
             ..CheckOptions::default()
         };
         let mut query = aql::check(&ast, &request.parameters, &options)

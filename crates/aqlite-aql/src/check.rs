@@ -99,6 +99,8 @@ pub struct CheckOptions<'a> {
     pub terminology: Option<&'a dyn Terminology>,
     /// The names that the request binds to null. They are not bound; a diagnostic mentions it.
     pub nulls: &'a [String],
+    /// The names that the request binds and that are no placeholders of the query.
+    pub unused: &'a [String],
     /// Whether the text is being written: unbound parameters and unanswered terminologies are no
     /// errors. The resulting query must not be executed.
     pub draft: bool,
@@ -577,7 +579,7 @@ impl<'a> Checker<'a> {
 
     fn report_unbound(&mut self) {
         // One diagnostic names all parameters, because a client binds them together.
-        let Some((_, span)) = self.unbound.first().cloned() else {
+        let Some((first, span)) = self.unbound.first().cloned() else {
             return;
         };
         let mut seen: HashSet<String> = HashSet::new();
@@ -591,14 +593,21 @@ impl<'a> Checker<'a> {
             [one] => format!("the parameter {one} is not bound"),
             many => format!("the parameters {} are not bound", listed(many)),
         };
-        let bound: Vec<String> = self.parameters.keys().map(|k| format!("`{k}`")).collect();
+        let bound = || self.parameters.keys().chain(self.options.unused);
         let is_null = |name: &&String| names.contains(&format!("`${name}`"));
         let help = if let Some(name) = self.options.nulls.iter().find(is_null) {
-            format!("the request binds `{name}` to null, which is no value: send a value")
-        } else if bound.is_empty() {
-            "the request binds no parameters".to_owned()
+            let text = "to null, which is no value: send a value";
+            Help::from(format!("the request binds `{name}` {text}"))
+        } else if let Some(near) = nearest(&first, &mut bound().map(String::as_str)) {
+            Help {
+                text: format!("the request binds `{near}`: did you mean `${near}`?"),
+                near: Some(format!("${near}")),
+            }
+        } else if bound().next().is_none() {
+            Help::from("the request binds no parameters")
         } else {
-            format!("the request binds {}", listed(&bound))
+            let bound: Vec<String> = bound().map(|name| format!("`{name}`")).collect();
+            Help::from(format!("the request binds {}", listed(&bound)))
         };
         let _ = self.error::<()>("AQL0301", span, message, help);
     }
