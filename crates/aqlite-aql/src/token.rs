@@ -95,7 +95,7 @@ impl TokenKind {
 ///
 /// The diagnostics have the codes AQL0102 (a character that AQL does not have), AQL0103 (a string
 /// that is not closed), AQL0104 (an escape), AQL0107 (a comment) and AQL0108 (an archetype id
-/// without version), or [`BROKEN_INVARIANT`].
+/// with a wrong concept or version), or [`BROKEN_INVARIANT`].
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     // A token with the blank behind it has about five bytes.
     let mut out = Vec::with_capacity(text.len() / 5);
@@ -326,7 +326,7 @@ fn any_token(input: &str) -> IResult<&str, TokenKind> {
         uri.map(|_| K::Uri),
         // Without this test, an archetype id without version would become a word and several signs,
         // and its error would name a sign.
-        preceded(not(unversioned), word),
+        preceded(not(almost_archetype), word),
         number,
         (
             alt((
@@ -447,12 +447,9 @@ fn archetype(input: &str) -> IResult<&str, &str> {
     .parse(input)
 }
 
-/// Reads a text that would be an archetype id if it had a version.
-fn unversioned(input: &str) -> IResult<&str, &str> {
-    let concept = pair(
-        satisfy(|c| c.is_ascii_alphabetic()),
-        take_while(|c| is_name(c) || c == '.'),
-    );
+/// Reads a text that begins like an archetype id, but has a concept or version that is none.
+fn almost_archetype(input: &str) -> IResult<&str, &str> {
+    let concept = take_while1(|c: char| c.is_alphanumeric() || "_-.".contains(c));
     recognize((
         identifier,
         char('-'),
@@ -487,8 +484,16 @@ fn uri(input: &str) -> IResult<&str, &str> {
         satisfy(|c| c.is_ascii_alphabetic()),
         take_while(|c: char| c.is_ascii_alphanumeric() || "+-.".contains(c)),
     );
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
-    recognize((scheme, char(':'), take_while1(allowed))).parse(input)
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#@!$&'()*+,;=%".contains(c);
+    // Only a host may have brackets: it is an address of IPv6.
+    let address = take_while1(|c: char| c.is_ascii_hexdigit() || ":.".contains(c));
+    let host = (tag("//["), address, char(']'), take_while(allowed));
+    recognize((
+        scheme,
+        char(':'),
+        alt((recognize(host), take_while1(allowed))),
+    ))
+    .parse(input)
 }
 
 fn regex(input: &str) -> IResult<&str, &str> {
@@ -552,7 +557,7 @@ fn is_name(c: char) -> bool {
 fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
     let known = open_string(rest)
         .or_else(|| open_comment(rest))
-        .or_else(|| without_version(rest));
+        .or_else(|| wrong_archetype(rest));
     let foreign = known.unwrap_or_else(|| foreign_sign(rest));
     let span = Span::new(start, start + foreign.len);
     let mut diagnostic = Diagnostic::error(foreign.code, span, foreign.message);
@@ -595,16 +600,39 @@ fn open_comment(rest: &str) -> Option<Foreign> {
     })
 }
 
-fn without_version(rest: &str) -> Option<Foreign> {
-    let (_, id) = unversioned(rest).ok()?;
+/// Describes an archetype id with a wrong concept, or without a version as AQL writes it.
+fn wrong_archetype(rest: &str) -> Option<Foreign> {
+    let (_, id) = almost_archetype(rest).ok()?;
+    let (model, concept) = id.split_once('.')?;
+    let is_version = |text: &str| matches!(text.as_bytes(), [b'.', b'v' | b'V', b'0'..=b'9', ..]);
+    let mut ends = concept
+        .match_indices('.')
+        .map(|(at, _)| concept.split_at(at));
+    let (concept, version) = ends.find(|(_, text)| is_version(text)).unwrap_or_else(|| {
+        let concept = concept.trim_end_matches('.');
+        (concept.strip_suffix(".v").unwrap_or(concept), "")
+    });
+    let is_wrong = |(at, c): &(usize, char)| !is_name(*c) || (*at == 0 && !c.is_ascii_alphabetic());
+    let (problem, help) = match (concept.char_indices().find(is_wrong), version) {
+        (Some((_, c)), _) => (
+            format!("has the concept `{concept}`, with `{c}`"),
+            "a concept is a letter, then letters, digits, `_` and `-`; letters are a to z"
+                .to_owned(),
+        ),
+        (None, "") => (
+            "has no version".to_owned(),
+            format!("write its version: `{model}.{concept}.v1`"),
+        ),
+        (None, version) => (
+            "has a version with a capital letter".to_owned(),
+            format!("write `{model}.{concept}{}`", version.to_ascii_lowercase()),
+        ),
+    };
     Some(Foreign {
         len: id.len(),
         code: "AQL0108",
-        message: format!("the archetype id `{id}` has no version"),
-        help: Some(format!(
-            "write its version: `{}.v1`",
-            id.trim_end_matches('.')
-        )),
+        message: format!("the archetype id `{id}` {problem}"),
+        help: Some(help),
     })
 }
 

@@ -73,7 +73,7 @@ impl Parser<'_> {
             ClassPredicate::AllVersions
         } else {
             // A version has no node id, so its brackets contain a comparison only.
-            ClassPredicate::Node(self.nested(Self::compare_predicate)?)
+            ClassPredicate::Node(self.nested(|p| p.compare_predicate(false))?)
         };
         self.need(']')?;
         Ok(predicate)

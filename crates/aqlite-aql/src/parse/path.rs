@@ -69,7 +69,7 @@ impl Parser<'_> {
             TokenKind::Code => NodeId::Code(self.take_word().text),
             TokenKind::Archetype => NodeId::Archetype(self.take_word().text),
             TokenKind::Parameter => NodeId::Parameter(self.take_parameter()),
-            _ => return self.compare_predicate(),
+            _ => return self.compare_predicate(true),
         };
         let name = if self.eat_sign(',') {
             Some(self.node_name()?)
@@ -93,13 +93,14 @@ impl Parser<'_> {
         })
     }
 
-    pub(super) fn compare_predicate(&mut self) -> Parsed<Predicate> {
+    /// Parses a comparison of a path, or its test by a regular expression if it `may_match` one.
+    pub(super) fn compare_predicate(&mut self, may_match: bool) -> Parsed<Predicate> {
         let start = self.span();
         if self.kind() != TokenKind::Identifier {
             return self.want(Expected::Predicate);
         }
         let path = self.steps()?;
-        if self.eat_keyword(Keyword::Matches) {
+        if may_match && self.eat_keyword(Keyword::Matches) {
             return Ok(Predicate::Regex(RegexPredicate {
                 path,
                 regex: self.word(TokenKind::Regex, Expected::Regex)?,
