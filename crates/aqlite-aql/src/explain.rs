@@ -98,7 +98,13 @@ impl Explanation {
         let (ast, diagnostics) = parse(text);
         self.diagnostics = diagnostics;
         let ast = ast?;
-        self.syntax = Some(syntax(&ast));
+        let is_not = |span: &Span| {
+            let word = text.get(span.start..span.end);
+            word.is_some_and(|word| word.eq_ignore_ascii_case(Keyword::Not.text()))
+        };
+        let spans = self.tokens.iter().map(|(_, span)| *span);
+        let nots: Vec<Span> = spans.filter(is_not).collect();
+        self.syntax = Some(syntax(&ast, &nots));
         let options_of_check = CheckOptions {
             terminology: options.terminology,
             ..CheckOptions::default()
@@ -148,8 +154,8 @@ fn written<T>(write: impl Fn(&mut String, &T), what: &T) -> String {
     out
 }
 
-/// Shows the syntax tree.
-fn syntax(query: &ast::Query) -> Part {
+/// Shows the syntax tree. `nots` are the positions of the words NOT in the text.
+fn syntax(query: &ast::Query, nots: &[Span]) -> Part {
     let select = &query.select;
     let top = select
         .top
@@ -164,7 +170,7 @@ fn syntax(query: &ast::Query) -> Part {
         Part::new(Clause::From.title(), vec![containment(&query.from)]),
     ];
     let predicate = query.condition.as_ref();
-    clauses.extend(predicate.map(|c| Part::new(Clause::Where.title(), vec![condition(c)])));
+    clauses.extend(predicate.map(|c| Part::new(Clause::Where.title(), vec![condition(c, nots)])));
     if !query.order.is_empty() {
         let key = |k: &ast::OrderKey| Part::leaf(written(print::order_key, k)).at(k.path.span());
         let keys = query.order.iter().map(key).collect();
@@ -201,19 +207,25 @@ fn containment(from: &ast::Containment) -> Part {
     }
 }
 
-fn condition(whole: &ast::Condition) -> Part {
-    let span = Span::new(print::condition_start(whole), print::condition_end(whole));
+/// Shows a condition. `nots` are the positions of the words NOT in the text.
+fn condition(whole: &ast::Condition, nots: &[Span]) -> Part {
+    let span = print::condition_span(whole);
+    let parts = |all: &[ast::Condition]| all.iter().map(|c| condition(c, nots)).collect();
     let part = match whole {
-        ast::Condition::And(all) => {
-            Part::new(Keyword::And.text(), all.iter().map(condition).collect())
+        ast::Condition::And(all) => Part::new(Keyword::And.text(), parts(all)),
+        ast::Condition::Or(any) => Part::new(Keyword::Or.text(), parts(any)),
+        ast::Condition::Not(inner) => {
+            let inner = condition(inner, nots);
+            let start = inner.span.map_or(0, |inner| inner.start);
+            // Only parentheses and comments are between the word and its condition.
+            let word = nots.iter().rfind(|word| word.end <= start);
+            let part = Part::new(Keyword::Not.text(), vec![inner]);
+            return part.at(word.map_or(span, |word| word.to(span)));
         }
-        ast::Condition::Or(any) => {
-            Part::new(Keyword::Or.text(), any.iter().map(condition).collect())
-        }
-        ast::Condition::Not(inner) => Part::new(Keyword::Not.text(), vec![condition(inner)]),
-        single => Part::leaf(written(print::condition, single)),
+        single => return Part::leaf(written(print::condition, single)).at(span),
     };
-    part.at(span)
+    let start = part.parts.first().and_then(|first| first.span);
+    part.at(start.map_or(span, |start| start.to(span)))
 }
 
 /// Shows the checked query.
@@ -378,6 +390,37 @@ fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the text of each condition, the outer before the inner ones.
+    fn texts<'q>(query: &'q str, part: &Part) -> Vec<&'q str> {
+        let span = part.span.unwrap();
+        let below = part.parts.iter().flat_map(|part| texts(query, part));
+        std::iter::once(&query[span.start..span.end])
+            .chain(below)
+            .collect()
+    }
+
+    #[test]
+    fn conditions_have_their_whole_text() {
+        let query = "SELECT c FROM EHR e NOT CONTAINS COMPOSITION c WHERE NOT (EXISTS e/ehr_id AND NOT not e/ehr_id/value = 'a') OR e/ehr_id/value = 'b'";
+        let explanation = explain(query, &Parameters::new(), &QueryOptions::default(), &[]).0;
+        let syntax = explanation.syntax.unwrap();
+        let clause = syntax.parts.iter().find(|part| part.label == "WHERE");
+        let found = texts(query, &clause.unwrap().parts[0]);
+        assert_eq!(
+            found,
+            [
+                "NOT (EXISTS e/ehr_id AND NOT not e/ehr_id/value = 'a') OR e/ehr_id/value = 'b'",
+                "NOT (EXISTS e/ehr_id AND NOT not e/ehr_id/value = 'a'",
+                "e/ehr_id AND NOT not e/ehr_id/value = 'a'",
+                "e/ehr_id",
+                "NOT not e/ehr_id/value = 'a'",
+                "not e/ehr_id/value = 'a'",
+                "e/ehr_id/value = 'a'",
+                "e/ehr_id/value = 'b'",
+            ]
+        );
+    }
 
     const Q: &str = "SELECT o/data/events/time/value AS t, COUNT(*)\nFROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.x.v1]\n\
         WHERE NOT o/name/value matches {'a', $b} -- why\nORDER BY t DESC LIMIT 5";
