@@ -113,7 +113,6 @@ mod shared_memory;
 mod simplified;
 mod stored_query;
 mod stored_size;
-mod substitution;
 #[cfg(feature = "arrow")]
 mod table;
 mod tag;

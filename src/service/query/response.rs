@@ -8,10 +8,9 @@ use super::super::http::encode_value;
 use super::super::negotiate::NegotiatedFormat;
 use super::super::root::generator;
 use super::super::stored_query::qualified_name;
-use super::super::substitution::substituted;
 use super::super::time::iso;
 use super::{QueryResult, RequestedQuery, StopReason};
-use crate::aql::{CsvColumns, CsvParts, ResultColumn, ResultFormat};
+use crate::aql::{CsvColumns, CsvParts, ResultColumn, ResultFormat, executed};
 use crate::document::short_digest;
 use crate::store::canonical::quoted;
 use crate::store::repository::Repository;
@@ -167,7 +166,7 @@ impl<R: Repository> Service<R> {
         let _ = write!(out, r#","_snapshot":"{}""#, answer.state);
         let RequestedQuery { request, text, .. } = requested;
         if self.config.debug || call.dialect.full_result_meta() {
-            let executed = quoted(&substituted(text, &request.parameters));
+            let executed = quoted(&executed(text, &request.parameters));
             let _ = write!(out, r#","_executed_aql":{executed}"#);
         }
         if call.dialect.full_result_meta() {

@@ -4,6 +4,7 @@ use super::place::State;
 use super::{Linter, TERM, TYPES, UNIT, contrary, value_of};
 use crate::ast;
 use crate::classes::{Classes, archetype_class};
+use crate::executed::quoted;
 use crate::print::expr_span;
 use crate::query::{CompareOp, Literal, ValueType};
 use crate::token::is_number;
@@ -410,11 +411,6 @@ fn respelt(literal: &Literal) -> Option<(String, Kinds)> {
         Literal::Boolean(flag) => (quoted(&flag.to_string()), WORD),
         _ => return None,
     })
-}
-
-/// Returns a text as a literal.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 /// Returns the beginning of a text for a message.
