@@ -38,6 +38,11 @@ impl Classes {
         }
     }
 
+    /// Returns whether a value may be a node with a code or an archetype.
+    pub fn have_node_id(&self) -> bool {
+        self.step(Attr::ARCHETYPE_NODE_ID).is_some()
+    }
+
     /// Iterates over every class that a value can have. A class may occur twice.
     pub fn possible(&self) -> impl Iterator<Item = Cls> + '_ {
         self.0.iter().flat_map(|declared| {

@@ -12,6 +12,8 @@ mod dates;
 mod exclusive;
 mod place;
 
+pub(crate) use conditions::mismatch;
+
 use super::ast;
 use super::check::{Parameter, Parameters};
 use super::classes::{Classes, archetype_class};

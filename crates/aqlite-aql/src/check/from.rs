@@ -10,14 +10,8 @@ use aqlite_rm::class::Cls;
 /// The most class expressions of FROM.
 const CLASSES_LIMIT: usize = 200;
 
-/// The classes that are roots: no COMPOSITION contains them.
-const ROOTS: [Cls; 5] = [
-    Cls::EHR,
-    Cls::EHR_STATUS,
-    Cls::FOLDER,
-    Cls::COMPOSITION,
-    Cls::VERSION,
-];
+/// The classes that refer to the documents that they contain.
+const REFERRING: [Cls; 4] = [Cls::EHR, Cls::FOLDER, Cls::VERSION, Cls::VERSIONED_OBJECT];
 
 impl Checker<'_> {
     pub(super) fn source(&mut self, containment: &ast::Containment) -> Option<Source> {
@@ -66,10 +60,8 @@ impl Checker<'_> {
             Some(contains) => self.source(&contains.inner).map(Contains::Some),
         };
         self.enclosing -= 1;
-        match (&expr.contains, class) {
-            (Some(contains), Some(Cls::COMPOSITION)) => self.warn_of_roots(&contains.inner, &ROOTS),
-            (Some(contains), Some(Cls::EHR)) => self.warn_of_roots(&contains.inner, &[Cls::EHR]),
-            _ => {}
+        if let Some((contains, class)) = expr.contains.as_ref().zip(class) {
+            self.warn_of_absent(class, &contains.inner, contains.negated);
         }
         Some(ClassExpr {
             variable,
@@ -126,30 +118,29 @@ impl Checker<'_> {
         self.variables.len() - 1
     }
 
-    /// Warns of classes below COMPOSITION or EHR that are `roots`: no such object contains them (AQL
-    /// § 3.14).
-    fn warn_of_roots(&mut self, inner: &ast::Containment, roots: &[Cls]) {
+    /// Warns of classes that no object of class `outer` contains (AQL § 3.14).
+    fn warn_of_absent(&mut self, outer: Cls, inner: &ast::Containment, is_negated: bool) {
         let inner = match inner {
             ast::Containment::And(all) | ast::Containment::Or(all) => {
-                return all.iter().for_each(|c| self.warn_of_roots(c, roots));
+                return all
+                    .iter()
+                    .for_each(|c| self.warn_of_absent(outer, c, is_negated));
             }
             ast::Containment::Class(inner) => inner,
         };
         let class = Cls::parse_any_case(&inner.class.text);
-        let Some(class) = class.filter(|class| roots.contains(class)) else {
+        let Some(class) = class.filter(|class| never_contains(outer, *class)) else {
             return;
         };
-        let (container, help) = match class {
-            Cls::EHR => (
-                "an object",
-                "EHR is the outermost class: `EHR e CONTAINS …`".to_owned(),
-            ),
-            class => (
-                "a COMPOSITION",
-                format!("join them in the EHR: `EHR e CONTAINS (COMPOSITION c AND {class} x)`"),
-            ),
+        let help = match class {
+            _ if is_negated => "NOT CONTAINS is always true here: leave it out".to_owned(),
+            Cls::EHR => "EHR is the outermost class: `EHR e CONTAINS …`".to_owned(),
+            _ if class.may_contain(outer) => {
+                format!("the other way round: `{class} x CONTAINS {outer} y`")
+            }
+            _ => format!("join them in the EHR: `EHR e CONTAINS ({outer} x AND {class} y)`"),
         };
-        let message = format!("{container} never contains {class}");
+        let message = format!("{outer} never contains {class}");
         self.warn("AQL0604", inner.class.span(), message, help);
     }
 
@@ -172,6 +163,13 @@ impl Checker<'_> {
             help,
         )
     }
+}
+
+/// Returns whether no object of class `outer` contains one of class `inner`.
+fn never_contains(outer: Cls, inner: Cls) -> bool {
+    let refers = |class: Cls| REFERRING.iter().any(|other| class.is_a(*other));
+    let contains = |class: Cls| refers(class) || class.may_contain(inner);
+    inner == Cls::EHR || !Classes::single(outer).possible().any(contains)
 }
 
 /// Returns the versions that a class expression binds.

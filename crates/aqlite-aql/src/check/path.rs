@@ -6,6 +6,7 @@ use super::{
 use crate::MAX_PATHS;
 use crate::ast;
 use crate::classes::{Classes, archetype_class};
+use crate::lint::mismatch;
 use crate::print;
 use crate::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
 use crate::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape};
@@ -266,8 +267,14 @@ impl Checker<'_> {
                 self.count_condition(compare.at.0)?;
                 let path = self.steps(&compare.path, classes);
                 let value = self.predicate_value(&compare.value, classes);
-                let ((path, _), value) = (path?, value?);
+                let ((path, end), value) = (path?, value?);
                 if let PredicateValue::Literal(literal) = &value {
+                    if let ast::PredicateValue::Literal(written) = &compare.value
+                        && let Some(message) = mismatch(&end, compare.op, literal)
+                    {
+                        let help = "compare a value of the same type, or an attribute of an object";
+                        self.warn("AQL0612", written.at.0, message, help);
+                    }
                     self.check_predicate(&compare.value, literal, &path, classes)?;
                 }
                 Some(vec![Predicate::Compare(path, compare.op, value)])
@@ -319,7 +326,12 @@ impl Checker<'_> {
 
     fn node(&mut self, node: &ast::NodePredicate, classes: &Classes) -> Option<Vec<Predicate>> {
         // Such a query is valid and returns nothing, so this is a warning.
-        if let Some(class) = pinned(node)
+        if !classes.have_node_id() {
+            let message = format!("{} never has a node id", classes.describe());
+            let help =
+                "only nodes have an archetype or a code: compare an attribute in the brackets";
+            self.warn("AQL0601", node.at.0, message, help);
+        } else if let Some(class) = pinned(node)
             && !classes.possible().any(|c| c.is_a(class))
         {
             let at = classes.describe();

@@ -6,7 +6,7 @@
 
 use super::{Linter, UNNAMED, contrary, place};
 use crate::ast;
-use crate::classes::archetype_class;
+use crate::classes::{Classes, archetype_class};
 use aqlite_rm::class::Cls;
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::id::is_node_code;
@@ -66,7 +66,9 @@ impl<'a> Linter<'a> {
         let Some(name) = predicate_of(expr).and_then(|p| self.node_name(p)) else {
             return;
         };
-        if !is_node_code(name.id) || self.is_named(around) || is_elsewhere(&self.chain) {
+        let class = Cls::parse_any_case(&expr.class.text).map(Classes::single);
+        let has_id = class.is_some_and(|class| class.have_node_id());
+        if !has_id || !is_node_code(name.id) || self.is_named(around) || is_elsewhere(&self.chain) {
             return;
         }
         let around: Vec<_> = around.iter().filter(|class| is_content(class)).collect();

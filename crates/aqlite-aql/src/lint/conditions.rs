@@ -219,12 +219,7 @@ impl<'a> Linter<'a> {
 
     fn mismatch(&mut self, compared: &ast::Compare, found: [Kinds; 2], ends: &[State<'_>]) {
         let (span, contrary) = (expr_span(&compared.right), self.contrary(compared));
-        let message = format!(
-            "{} never compares with {} by `{}`",
-            described(found[0]),
-            described(found[1]),
-            compared.op.text()
-        );
+        let message = never(found, compared.op);
         let is_certain = match (&compared.left, &compared.right) {
             (ast::Expr::Path(path), ast::Expr::Path(other)) => {
                 !compare(self.model_kinds(path), compared.op, self.model_kinds(other))
@@ -411,6 +406,17 @@ fn respelt(literal: &Literal) -> Option<(String, Kinds)> {
         Literal::Boolean(flag) => (quoted(&flag.to_string()), WORD),
         _ => return None,
     })
+}
+
+/// Returns the message that values of classes never compare with a literal, if they do not.
+pub(crate) fn mismatch(classes: &Classes, op: CompareOp, literal: &Literal) -> Option<String> {
+    let found = [kinds(classes), literal_kind(literal)];
+    (!compare(found[0], op, found[1])).then(|| never(found, op))
+}
+
+fn never(found: [Kinds; 2], op: CompareOp) -> String {
+    let [left, right] = found.map(described);
+    format!("{left} never compares with {right} by `{}`", op.text())
 }
 
 /// Returns the beginning of a text for a message.
