@@ -21,9 +21,20 @@ pub(crate) struct Unexpected<'a> {
 
 /// Returns a line of help, if one is known that helps more than the list of alternatives.
 pub(crate) fn hint(unexpected: &Unexpected<'_>) -> Option<&'static str> {
-    by_word(unexpected)
+    of_not(unexpected)
+        .or_else(|| by_word(unexpected))
         .or_else(|| by_clause(unexpected))
         .or_else(|| by_kind(unexpected))
+}
+
+/// Returns the hint for NOT at a wrong place.
+fn of_not(unexpected: &Unexpected<'_>) -> Option<&'static str> {
+    let is_inside = unexpected.expected.contains(&Expected::Predicate);
+    (unexpected.word == "not").then_some(match unexpected.clause {
+        _ if is_inside => "NOT is not allowed in brackets: use `!=`, or a condition of WHERE",
+        Some(Clause::From) => "write NOT between a class and CONTAINS: `A NOT CONTAINS B`",
+        _ => "write NOT before the whole condition: `NOT path LIKE 'x*'`",
+    })
 }
 
 /// Returns the hint for a text, with the token before it.
@@ -61,7 +72,7 @@ const fn word_hint(
 
 /// The hints for words. The first that fits is shown.
 #[rustfmt::skip]
-const WORDS: [WordHint; 20] = [
+const WORDS: [WordHint; 18] = [
     word_hint(&["fetch"], &[], "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request"),
     word_hint(&["offset"], &[], "OFFSET is allowed behind LIMIT only: `LIMIT n OFFSET m`"),
     word_hint(&["timewindow"], &[], "TIMEWINDOW was removed from AQL: compare a time in WHERE"),
@@ -70,8 +81,6 @@ const WORDS: [WordHint; 20] = [
     word_hint(&["between"], &[], "write `path >= low AND path <= high`"),
     word_hint(&["in"], &[], "membership in a list is written `path matches {'a', 'b'}`"),
     word_hint(&["is"], &[], "whether a path has data is asked by `EXISTS path` or `NOT EXISTS path`"),
-    word_hint(&["not"], &[K::Keyword(W::Contains), K::Keyword(W::And), K::Keyword(W::Or)], "write NOT between a class and CONTAINS: `A NOT CONTAINS B`"),
-    word_hint(&["not"], &[], "write NOT before the whole condition: `NOT path LIKE 'x*'`"),
     word_hint(&["*"], &[K::Keyword(W::Select)], "name the columns; `COUNT(*)` counts rows"),
     word_hint(&["*"], &[K::Keyword(W::Distinct)], "`COUNT(DISTINCT path)` counts different values, `COUNT(*)` rows"),
     word_hint(&["distinct"], &[K::Sign('(')], "DISTINCT is allowed in COUNT only"),
@@ -95,6 +104,9 @@ fn by_clause(unexpected: &Unexpected<'_>) -> Option<&'static str> {
         _ if unexpected.before == Some(K::Sign('{')) && is_class => Some(
             "constraints of archetypes do not stand in AQL: compare an attribute, such as `path/magnitude >= 5`",
         ),
+        _ if unexpected.word == "," && unexpected.expected.contains(&Expected::Sign(']')) => {
+            Some("predicates are joined by AND: `[at0004 AND name/value = 'a']`")
+        }
         Clause::From if unexpected.word == "," => {
             Some("classes are joined by CONTAINS, AND and OR")
         }
@@ -126,6 +138,13 @@ fn by_kind(unexpected: &Unexpected<'_>) -> Option<&'static str> {
         (Some(K::Sign('[')), K::Integer) => {
             "there are no positions in brackets; name the node by its code or its name"
         }
+        (_, K::Parameter)
+            if unexpected
+                .expected
+                .contains(&Expected::Word(W::LatestVersion)) =>
+        {
+            "a version has no node id: write LATEST_VERSION, ALL_VERSIONS or a comparison"
+        }
         (_, K::Parameter) if unexpected.clause != Some(Clause::Where) => {
             "parameters stand for values in WHERE and in predicates only"
         }
@@ -135,6 +154,7 @@ fn by_kind(unexpected: &Unexpected<'_>) -> Option<&'static str> {
         (_, K::Regex) => {
             "regular expressions stand in brackets only; in WHERE use LIKE with `*` and `?`"
         }
+        (Some(K::Comparison), K::Code) => "write a code in quotes: `'at0004'`",
         (_, K::Code) => "a word such as `at1` or `id1` is a node code and cannot be a name",
         (_, K::Keyword(W::Matches | W::Like)) if unexpected.expected == [Expected::Comparison] => {
             "MATCHES and LIKE have a path on their left"
@@ -154,13 +174,19 @@ fn by_kind(unexpected: &Unexpected<'_>) -> Option<&'static str> {
             "an aggregate function takes a path"
         }
         (_, K::Keyword(W::Contains)) => return None,
+        (_, K::Keyword(W::Aggregate(_))) if unexpected.clause == Some(Clause::Where) => {
+            "aggregate functions are allowed in SELECT only"
+        }
         (_, K::Keyword(word))
             if word.is_function() && unexpected.clause == Some(Clause::OrderBy) =>
         {
             "ORDER BY takes paths and aliases; give the function an alias in SELECT"
         }
         (_, K::Keyword(word)) if word.is_function() => "it is a reserved word and cannot be a name",
-        (Some(K::Keyword(W::Where | W::And | W::Or | W::Not)), _) if literal => {
+        (Some(K::Keyword(W::And | W::Or)), _) if literal => {
+            "repeat the path: `path = 'a' OR path = 'b'`; the left side is a path or a function"
+        }
+        (Some(K::Keyword(W::Where | W::Not)), _) if literal => {
             "the left side of a comparison is a path or a function; turn the comparison round"
         }
         _ => return None,

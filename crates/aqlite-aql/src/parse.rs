@@ -303,6 +303,7 @@ impl<'a> Parser<'a> {
 
     fn alias(&mut self) -> Parsed<Name> {
         let (span, what) = match self.kind() {
+            TokenKind::Keyword(Keyword::From) => return self.want(Expected::Name),
             TokenKind::Keyword(_) | TokenKind::Boolean => (self.span(), "a reserved word"),
             TokenKind::Code => (self.span(), "a node code"),
             _ => return self.word(TokenKind::Identifier, Expected::Name),

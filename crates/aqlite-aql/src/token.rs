@@ -646,6 +646,9 @@ fn foreign_sign(rest: &str) -> Foreign {
             2,
             Some("the comparisons are `=`, `!=`, `<`, `<=`, `>`, `>=`"),
         ),
+        [b'.', next, ..] if next.is_ascii_alphabetic() => {
+            (1, Some("the steps of a path are separated by `/`"))
+        }
         [single, ..] => (first.len_utf8(), single_sign(*single)),
         [] => (0, None),
     };

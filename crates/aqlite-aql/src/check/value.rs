@@ -2,7 +2,9 @@
 
 use super::{Checker, MAX_MEMBERS, MAX_NUMBER, MAX_PATTERN, Parameter, did_you_mean};
 use crate::ast;
-use crate::query::{Expr, Function, FunctionEntry, LikeItem, LikePattern, List, Literal, Members};
+use crate::query::{
+    AggregateFunction, Expr, Function, FunctionEntry, LikeItem, LikePattern, List, Literal, Members,
+};
 use crate::terminology::{TerminologyAnswer, TerminologyCall, TerminologyError};
 use crate::token::{Escapes, unescape};
 use crate::vocabulary::function_named;
@@ -60,7 +62,8 @@ impl Checker<'_> {
             return None;
         }
         let names = || Function::ALL.iter().map(|function| function.name());
-        let help = did_you_mean(&name.text, &mut names(), || {
+        let aggregates = AggregateFunction::ALL.iter().map(|name| name.name());
+        let help = did_you_mean(&name.text, &mut names().chain(aggregates), || {
             format!(
                 "the functions are {}",
                 names().collect::<Vec<_>>().join(", ")

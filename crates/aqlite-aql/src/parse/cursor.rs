@@ -169,7 +169,7 @@ impl Parser<'_> {
         let message = format!("expected {}, found {found}", list(&self.expected));
         let mut diagnostic = Diagnostic::error("AQL0101", span, message);
         match self.near(kind, span) {
-            Some(near) => {
+            Some((span, near)) => {
                 diagnostic.help = Some(format!("did you mean `{near}`?"));
                 diagnostic.fix = Some(Fix { span, text: near });
             }
@@ -178,19 +178,29 @@ impl Parser<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Returns the similar word of the language. It explains more than a hint: most unexpected names
-    /// are misspelled words.
-    fn near(&self, kind: TokenKind, span: Span) -> Option<String> {
+    /// Returns the similar word of the language with the position that it replaces. It explains more
+    /// than a hint: most unexpected names are misspelled words.
+    fn near(&self, kind: TokenKind, span: Span) -> Option<(Span, String)> {
         if kind != TokenKind::Identifier {
             return None;
         }
-        let texts: Vec<_> = self.expected.iter().map(|e| e.text()).collect();
-        let mut words = texts
+        let words: Vec<_> = self.expected.iter().filter(|e| e.is_verbatim()).collect();
+        let words: Vec<_> = words.iter().map(|e| e.text()).collect();
+        let mut words = words
             .iter()
-            .map(|e| e.trim_matches('`'))
+            .filter_map(|e| e.trim_matches('`').split(' ').next())
             // Every short word is similar to every other.
             .filter(|e| e.len() > 2);
-        nearest(&self.slice(span).to_ascii_lowercase(), &mut words).map(str::to_owned)
+        if let Some(near) = nearest(self.slice(span), &mut words) {
+            return Some((span, near.to_owned()));
+        }
+        // A misspelled word before a path was read as a path of its own.
+        let before = self.tokens.get(self.position.checked_sub(1)?)?;
+        let mut words = [Keyword::Distinct, Keyword::Exists]
+            .iter()
+            .map(|w| w.text());
+        let near = nearest(self.slice(before.span), &mut words)?;
+        (before.kind == kind).then(|| (before.span, near.to_owned()))
     }
 
     /// Returns the help for an unexpected token without a similar word.
