@@ -18,8 +18,8 @@ use super::vocabulary::{Clause, Keyword};
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::order;
 
-/// The longest text that is read, in bytes.
-pub const TEXT_LIMIT: usize = 256 * 1024;
+/// The longest text that is read, in bytes: as the service reads it (`LIMIT_AQL`).
+pub const TEXT_LIMIT: usize = 256_000;
 
 /// The greatest depth of nested parentheses, CONTAINS, NOT, brackets and function calls. The parser
 /// recurses for each level.
