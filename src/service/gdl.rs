@@ -23,10 +23,15 @@ pub(crate) const VERSION: &str = "1.0.0";
 impl<R: Repository> Service<R> {
     /// POST /definition/gdl: a guide, or `{"gdl": …}`.
     pub(super) async fn guide_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let (guide, definition) = readable_guide(call, guide_text(call.text()?)?)?;
+        let body = call.text()?;
+        call.room(body.len()).await?;
+        // Reading a long guide, and checking it, takes many milliseconds without a pause.
+        let turn = call.turn_for_body().await?;
+        let (guide, definition) = readable_guide(call, guide_text(body)?)?;
         call.check_named_permission(&guide.id)?;
         call.check_json_acceptable()?;
         let compiled = guide.compile();
+        drop(turn);
         self.define(KIND, &definition).await?;
         uploaded(call, &definition, &compiled)
     }

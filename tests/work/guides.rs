@@ -334,7 +334,7 @@ fn long_texts() {
             ),
         ),
     ];
-    for (what, text) in texts {
+    for (what, text) in texts.into_iter().chain(unknown_members()) {
         GUIDES.check(what, text.len(), || {
             if let Ok(guide) = gdl::parse(&text) {
                 let _ = run(&guide.compile(), 1);
@@ -359,6 +359,27 @@ fn long_texts() {
     GUIDES.check("a fixture with many keys", keys.len(), || {
         drop(Suite::read(&keys))
     });
+}
+
+/// Guides with members that guides do not have. Each is compared with the known names.
+fn unknown_members() -> [(&'static str, String); 3] {
+    let unknown = |count: usize, name: &str| {
+        let members = (0..count).map(|i| format!("\"{name}{i}\":1"));
+        members.collect::<Vec<_>>().join(",")
+    };
+    let in_definition = |members: String| format!("{{\"id\":\"x\",\"definition\":{{{members}}}}}");
+    let in_rule = format!("\"rules\":{{\"r\":{{{}}}}}", unknown(90_000, "prior"));
+    [
+        (
+            "a definition with unknown members",
+            in_definition(unknown(150_000, "k")),
+        ),
+        (
+            "a definition with members that resemble known ones",
+            in_definition(unknown(90_000, "rule")),
+        ),
+        ("a rule with unknown members", in_definition(in_rule)),
+    ]
 }
 
 /// Returns `count` rules with conditions and actions by number.

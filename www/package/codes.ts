@@ -66,6 +66,7 @@ export type DiagnosticCode =
   | "GDL0102"
   | "GDL0103"
   | "GDL0104"
+  | "GDL0105"
   | "GDL0201"
   | "GDL0202"
   | "GDL0203"

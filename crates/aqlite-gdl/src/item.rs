@@ -1,8 +1,10 @@
 //! The tree of a guide file. Both syntaxes (JSON and ODIN) are read into it, with the position of
 //! every value.
 
-use aqlite_rm::diag::Span;
-use aqlite_rm::json;
+use super::guide::shown;
+use aqlite_rm::diag::{Diagnostic, Span};
+use aqlite_rm::json::{self, MAX_MEMBERS};
+use std::collections::HashSet;
 
 /// A value of a guide file.
 #[derive(Clone, Debug)]
@@ -59,6 +61,34 @@ impl Item {
             Kind::Map(members) => members,
             _ => &mut [],
         }
+    }
+
+    /// Checks that no object repeats a member, and that none has too many. Readers differ in which
+    /// of two members they use. Costs one pass.
+    ///
+    /// # Errors
+    /// `GDL0105` with the position of the value that repeats a member, or of the object.
+    pub fn check_members(&self) -> Result<(), Diagnostic> {
+        let members = self.members();
+        if members.len() > MAX_MEMBERS {
+            let message = format!("an object has more than {MAX_MEMBERS} members");
+            let problem = Diagnostic::error("GDL0105", self.span, message);
+            return Err(problem.with_help("a guide has some hundred at most: split it"));
+        }
+        let mut names = HashSet::new();
+        for (name, value) in members {
+            if !names.insert(name.as_str()) {
+                let message = format!("an earlier member of the object is `{}` too", shown(name));
+                let problem = Diagnostic::error("GDL0105", value.span, message);
+                return Err(problem.with_help("write each member once"));
+            }
+        }
+        let listed = match &self.kind {
+            Kind::List(items) => items.as_slice(),
+            _ => &[],
+        };
+        let mut values = members.iter().map(|(_, value)| value).chain(listed);
+        values.try_for_each(Item::check_members)
     }
 
     /// Returns the elements of a list or the values of a map for changes.

@@ -4,7 +4,7 @@
 //!
 //! | code | problem |
 //! |---|---|
-//! | GDL0101–0104 | the text is not a guide: broken JSON or ODIN, nested too deep, `definition` missing |
+//! | GDL0101–0105 | the text is not a guide: broken JSON or ODIN, nested too deep, `definition` missing, a member twice |
 //! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has text behind its end |
 //! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
 //! | GDL0305–0308 | an invalid archetype id or path, a misspelt member, a priority that is no whole number |
@@ -77,7 +77,7 @@ use aqlite_rm::diag::Diagnostic;
 /// # Errors
 ///
 /// All problems of a text that is not a guide: broken syntax (`GDL0101` JSON, `GDL0102` ODIN,
-/// `GDL0103` nesting), or a missing definition (`GDL0104`). Lesser problems are listed in
+/// `GDL0103` nesting), a missing definition (`GDL0104`), or a repeated member (`GDL0105`). Lesser problems are listed in
 /// [`Guide::problems`] and [`CompiledGuide::problems`].
 pub fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     read::parse(text)

@@ -46,25 +46,30 @@ pub(crate) enum Object {
     Rule,
 }
 
-/// Returns a problem for each member that resembles a known one. Other unknown members are ignored,
-/// because engines add their own.
+/// Returns the number of unknown members, and a problem for each that resembles a known one. Other
+/// unknown members are ignored, because engines add their own. Only the first `most` are compared.
 ///
 /// A member in place of conditions is an error: without them, the rule would always fire.
-pub(crate) fn misspelt_members(item: &Item, object: Object) -> Vec<Diagnostic> {
+pub(crate) fn misspelt_members(
+    item: &Item,
+    object: Object,
+    most: usize,
+) -> (usize, Vec<Diagnostic>) {
     let known = match object {
         Object::Guide => GUIDE,
         Object::Definition => DEFINITION,
         Object::Binding => BINDING,
         Object::Rule => RULE,
     };
+    // Short names resemble too much.
+    let missing = known.iter().copied();
+    let missing = missing.filter(|k| k.len() > 2 && item.get(k).is_none());
+    let missing: Vec<&str> = missing.collect();
+    let unknown = |(name, _): &&(String, Item)| !known.contains(&name.as_str());
+    let unknown = item.members().iter().filter(unknown);
     let mut problems = Vec::new();
-    for (name, value) in item.members() {
-        if known.contains(&name.as_str()) {
-            continue;
-        }
-        // Short names resemble too much.
-        let missing = known.iter().copied();
-        let mut missing = missing.filter(|k| k.len() > 2 && item.get(k).is_none());
+    for (name, value) in unknown.clone().take(most) {
+        let mut missing = missing.iter().copied();
         let long_form = missing.clone().find(|k| is_long_form(name, k));
         let like = near(name, &mut missing).first().copied().or(long_form);
         let Some(like) = like else { continue };
@@ -75,7 +80,7 @@ pub(crate) fn misspelt_members(item: &Item, object: Object) -> Vec<Diagnostic> {
         };
         problems.push(problem.with_help(format!("write `{like}`")));
     }
-    problems
+    (unknown.count(), problems)
 }
 
 /// Returns whether a member has a name of the authoring form: a known name, or its singular, and
@@ -198,7 +203,7 @@ mod tests {
     fn misspelt_members_are_reported() {
         let problems = |text: &str, object: Object| {
             let item = crate::read::tree(text).unwrap();
-            let found = misspelt_members(&item, object).into_iter();
+            let found = misspelt_members(&item, object, 9).1.into_iter();
             let found = found.map(|p| {
                 (
                     p.severity == aqlite_rm::diag::Severity::Error,

@@ -23,9 +23,15 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
         source: text,
         references: Vec::new(),
         resolved: Cell::new(0),
+        unknown: 0,
         problems: Vec::new(),
     };
     let guide = reader.guide(&root);
+    if reader.unknown > MAX_UNKNOWN {
+        let message = format!("the guide has more than {MAX_UNKNOWN} unknown members");
+        let problem = Diagnostic::error("GDL0604", Span::default(), message);
+        return Err(vec![problem.with_help("leave them out")]);
+    }
     if reader.resolved.get() > MAX_BYTES {
         let message =
             format!("the references of the cards are longer than {MAX_BYTES} bytes in all");
@@ -48,12 +54,16 @@ pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let base = text.len() - body.len();
     let is_json = body.trim_start().starts_with(['{', '[']);
-    if is_json {
-        gdl2::read(body, base)
-    } else {
-        odin::read(body, base)
-    }
+    let item = match is_json {
+        true => gdl2::read(body, base),
+        false => odin::read(body, base),
+    }?;
+    item.check_members().map(|()| item)
 }
+
+/// The maximum number of members that a guide has beside the known ones. Each is compared with all
+/// known names, so it costs much more than its bytes.
+const MAX_UNKNOWN: usize = 10_000;
 
 struct GuideReader<'a> {
     source: &'a str,
@@ -61,6 +71,8 @@ struct GuideReader<'a> {
     /// The bytes of references in cards so far. Each card may name one of megabytes, so the sum is
     /// limited.
     resolved: Cell<usize>,
+    /// The members so far that are compared with the known names.
+    unknown: usize,
     problems: Vec<Diagnostic>,
 }
 
@@ -120,7 +132,9 @@ impl GuideReader<'_> {
     }
 
     fn check_members(&mut self, item: &Item, object: Object) {
-        let problems = misspelt_members(item, object);
+        let left = MAX_UNKNOWN.saturating_sub(self.unknown);
+        let (unknown, problems) = misspelt_members(item, object, left);
+        self.unknown += unknown;
         problems.into_iter().for_each(|p| self.add_problem(p));
     }
 

@@ -12,8 +12,8 @@ use crate::diag::{Finding, LineIndex};
 use std::borrow::Cow;
 
 pub use super::plain::{
-    TOO_MANY, elements, elements_within, expect_end, members, members_with, parse_strings,
-    read_bracketed, text, value, value_within,
+    MAX_MEMBERS, TOO_MANY, elements, elements_within, expect_end, members, members_with,
+    parse_strings, read_bracketed, text, value, value_within,
 };
 pub use super::scan::{Malformed, Scanner};
 

@@ -14,7 +14,7 @@ const REPEATED: &str = "an earlier member of the object has the same name: send 
 /// Members of an object from which repeated names are found by a set.
 const FEW: usize = 16;
 /// The maximum number of members of an object. Readers keep the names of all of them.
-const MAX_MEMBERS: usize = 100_000;
+pub const MAX_MEMBERS: usize = 100_000;
 /// The nodes that an object or a list counts as: it has about ten times the memory of a number.
 const NODES: usize = 10;
 /// The message for a list that has more elements than its reader accepts.
