@@ -211,6 +211,8 @@ pub(crate) struct Lines<'a> {
     /// is read again among [`Lines::retried`].
     facts: FactSource,
     retried: Vec<u64>,
+    /// Whether a change set was committed.
+    has_committed: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -423,7 +425,10 @@ impl<R: Repository> Service<R> {
         // Each change set has its own outcome, in the order of the lines.
         for (line, outcome) in sent.into_iter().zip(outcomes) {
             match outcome {
-                Ok(()) => lines.confirm(&line, 201, line.created.as_ref()),
+                Ok(()) => {
+                    lines.has_committed = true;
+                    lines.confirm(&line, 201, line.created.as_ref());
+                }
                 Err(StoreError::PreconditionFailed) if lines.facts == FactSource::Cached => {
                     lines.retried.push(line.sent.number)
                 }

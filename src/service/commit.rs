@@ -221,14 +221,17 @@ impl<R: Repository> Service<R> {
             commit.contribution.clone(),
         );
         match self.repository.commit(commit).await {
-            Ok(()) => Ok(Committed {
-                ehr_id,
-                first,
-                time,
-                contribution_uid,
-                contribution,
-                versions,
-            }),
+            Ok(()) => {
+                call.trail.set_recorded();
+                Ok(Committed {
+                    ehr_id,
+                    first,
+                    time,
+                    contribution_uid,
+                    contribution,
+                    versions,
+                })
+            }
             // A version was committed between the check of If-Match and this commit.
             Err(StoreError::Stale { latest, .. }) if conditional => Err(stale(&latest)),
             Err(error) if conditional => Err(Failure::of_update(call.dialect, error)),

@@ -288,6 +288,32 @@ mod tests {
     }
 
     #[test]
+    fn load_that_commits_nothing_is_in_the_access_log_with_its_ehrs() {
+        let mut host = Host::new();
+        let writer = Caller::with_roles("w", "https://id", &["write"]);
+        let new_ehr = "8ba7b810-9dad-41d1-80b4-00c04fd430c8";
+        let mut load = |key: &str, ehrs: &[&str]| {
+            let line = |ehr: &&str| format!("{{\"ehr_id\":\"{ehr}\",\"ehr_status\":null}}\n");
+            let body: String = ehrs.iter().map(line).collect();
+            let load = Request::new("POST", "/v1/ehr/bulk")
+                .with_header("Idempotency-Key", key)
+                .with_body("application/x-ndjson", body);
+            let before = host.log().len();
+            let answer = now_or_never(host.0.serve(&load, Ok(&writer), &mut host.1)).unwrap();
+            assert_eq!(answer.status, 200);
+            let log = host.log().split_off(before).into_iter();
+            log.map(|entry| (entry.ehr_id.unwrap_or_default(), entry.status))
+                .collect::<Vec<_>>()
+        };
+        let entry = |ehr: &str, status: u16| (ehr.to_owned(), status);
+        // An EHR that exists, one that is created, the same load again.
+        assert_eq!(load("a", &[EHR]), [entry(EHR, 200)]);
+        assert_eq!(load("b", &[new_ehr, EHR]), [entry(new_ehr, 201)]);
+        let both = [entry(new_ehr, 200), entry(EHR, 200)];
+        assert_eq!(load("b", &[new_ehr, EHR]), both);
+    }
+
+    #[test]
     fn addresses_in_responses_begin_as_that_of_the_request() {
         let mut host = Host::new();
         let writer = Caller::with_roles("w", "", &["write"]);

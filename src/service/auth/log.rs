@@ -39,7 +39,7 @@ impl<R: Repository> Service<R> {
         trail: &AccessTrail,
         response: Response,
     ) -> Response {
-        // The record of a change set is rolled back with it, so a failed commit has no record.
+        // The response to an error after a commit is recorded too.
         let is_recorded = trail.is_recorded.get() || request.part.is_some();
         let already_recorded = is_recorded && response.status < 400;
         if !self.keeps_log() || already_recorded || trail.line.borrow().operation.is_empty() {

@@ -21,7 +21,7 @@ pub(crate) struct AccessTrail {
     /// Whether the caller is authenticated, or authentication is off.
     pub(super) is_authenticated: Cell<bool>,
     pub(super) now: Cell<i64>,
-    /// Whether a change set included its record.
+    /// Whether a change set was committed, and its record with it.
     pub(super) is_recorded: Cell<bool>,
 }
 
@@ -70,9 +70,14 @@ impl AccessTrail {
         self.line.borrow_mut().query = Some(digest.to_owned());
     }
 
+    /// Notes that a change set of the request was committed with its record. The record of one that
+    /// was rolled back is lost.
+    pub fn set_recorded(&self) {
+        self.is_recorded.set(true);
+    }
+
     /// Returns the record of a change set, which is written with it.
     pub fn commit_record(&self, ehr_id: &str, object: &str, status: u16) -> AccessRecord {
-        self.is_recorded.set(true);
         let ehr_id = Some(ehr_id.to_owned()).filter(|id| !id.is_empty());
         AccessRecord {
             object: Some(object.to_owned()),

@@ -145,6 +145,9 @@ impl<R: Repository> Service<R> {
             }
             self.flush(&mut load.lines).await;
         }
+        if load.lines.has_committed {
+            call.trail.set_recorded();
+        }
         Ok(Response::new(200).with_body(NDJSON, load.lines.out))
     }
 
@@ -219,6 +222,8 @@ impl<R: Repository> Service<R> {
         let turn = call.turn(text.len()).await?;
         let line = BulkLine::read(text)?;
         drop(turn);
+        // A load without any commit is recorded with the EHRs that its lines name.
+        call.trail.add_ehr(&line.ehr_id);
         call.caller
             .within(call.permission, Subject::Some, &line.ehr_id)?;
         // Only after the permission check: a later error may look up the line in this EHR.
