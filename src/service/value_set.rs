@@ -25,9 +25,9 @@ const KIND: DefinitionKind = DefinitionKind::ValueSet;
 impl<R: Repository> Service<R> {
     /// PUT /definition/valueset/{url}
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let (url, text) = (url_of(call)?, call.text()?);
+        let (named, text) = (named_set(call)?, call.text()?);
         call.room(text.len()).await?;
-        let definition = readable_value_set(call, url, text).await?;
+        let definition = readable_value_set(call, named, text).await?;
         for _ in 0..DEFINITION_ATTEMPTS {
             let response = self.store_value_set(call, &definition).await?;
             if let Some(response) = response {
@@ -102,10 +102,10 @@ impl<R: Repository> Service<R> {
     /// GET /definition/valueset/{url}: the resource as sent.
     pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let found = self
-            .latest_value_set(Some(call), url_of(call)?)
-            .await?
-            .ok_or_else(no_value_set)?;
+        let named = named_set(call)?;
+        let found = self.latest_value_set(Some(call), named.url).await?;
+        let found = found.ok_or_else(no_value_set)?;
+        check_version(call, named, &found).await?;
         let (etag, body) = (definition_etag(&found), found.body.clone());
         Ok(definition_response(
             call.request,
@@ -118,13 +118,15 @@ impl<R: Repository> Service<R> {
 
     /// DELETE /definition/valueset/{url}
     pub(super) async fn value_set_delete(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let url = url_of(call)?;
+        let named = named_set(call)?;
+        let url = named.url;
         // A later revision, which another request stores meanwhile, stays.
         let revisions = self.versions_of(KIND, url).await?;
         let latest = self
             .select_among(KIND, Some(call), &revisions, None)
             .await?;
         let latest = latest.ok_or_else(no_value_set)?;
+        check_version(call, named, &latest).await?;
         check_preconditions(call.request, Some(&definition_etag(&latest)))?;
         // The newest one is removed last, because it stays in use until then.
         for revision in &revisions {
@@ -147,14 +149,7 @@ impl<R: Repository> Service<R> {
         let Some(stored) = self.latest_value_set(call, canonical.url).await? else {
             return Ok(None);
         };
-        let _turn = match call {
-            Some(call) => call.turn(stored.body.len()).await?,
-            None => Turn::default(),
-        };
-        let set = ValueSet::read(&stored.body).map_err(|why| {
-            let message = format!("the stored value set `{url}` cannot be read: {why}");
-            Failure::new(500, message)
-        })?;
+        let set = read_stored(call, &stored).await?;
         Ok(Some(set).filter(|set| canonical.fits(set)))
     }
 
@@ -175,8 +170,8 @@ pub(super) async fn imported_value_set(
     call: &Call<'_>,
     record: &Definition,
 ) -> Result<Definition, Failure> {
-    let url = Canonical::read(&record.name).url;
-    let definition = readable_value_set(call, url, &record.body).await?;
+    let named = Canonical::read(&record.name);
+    let definition = readable_value_set(call, named, &record.body).await?;
     let revision = record.version.strip_suffix(".0.0");
     match revision.and_then(|number| number.parse::<u64>().ok()) {
         None | Some(0 | u64::MAX) => Err(Failure::bad_request(format!(
@@ -191,13 +186,17 @@ pub(super) async fn imported_value_set(
 }
 
 /// Returns the definition of a value set that can be stored, without its revision.
-async fn readable_value_set(call: &Call<'_>, url: &str, text: &str) -> Result<Definition, Failure> {
+async fn readable_value_set(
+    call: &Call<'_>,
+    named: Canonical<'_>,
+    text: &str,
+) -> Result<Definition, Failure> {
     let _turn = call.turn(text.len()).await?;
     let set = ValueSet::read(text)
         .map_err(|why| Failure::bad_request(format!("the value set cannot be used: {why}")))?;
-    check_url(url, &set)?;
+    check_storable(named, &set)?;
     Ok(Definition {
-        name: url.to_owned(),
+        name: named.url.to_owned(),
         version: String::new(),
         format: String::from("fhir-valueset"),
         created: iso(call.now),
@@ -208,13 +207,42 @@ async fn readable_value_set(call: &Call<'_>, url: &str, text: &str) -> Result<De
     })
 }
 
-/// Returns the URL of the path, without a version.
-fn url_of<'c>(call: &'c Call<'_>) -> Result<&'c str, Failure> {
-    Ok(Canonical::read(call.param(0)?).url)
+/// Reads a stored value set.
+async fn read_stored(call: Option<&Call<'_>>, stored: &Definition) -> Result<ValueSet, Failure> {
+    let _turn = match call {
+        Some(call) => call.turn(stored.body.len()).await?,
+        None => Turn::default(),
+    };
+    ValueSet::read(&stored.body).map_err(|why| {
+        let name = &stored.name;
+        let message = format!("the stored value set `{name}` cannot be read: {why}");
+        Failure::new(500, message)
+    })
 }
 
-/// Checks the URL under which a value set is stored.
-fn check_url(url: &str, set: &ValueSet) -> Result<(), Failure> {
+/// Returns the URL and the version in the path.
+fn named_set<'c>(call: &'c Call<'_>) -> Result<Canonical<'c>, Failure> {
+    Ok(Canonical::read(call.param(0)?))
+}
+
+/// Checks that a stored value set has the version in the path, if that has one.
+///
+/// # Errors
+/// 404 for another version.
+async fn check_version(
+    call: &Call<'_>,
+    named: Canonical<'_>,
+    stored: &Definition,
+) -> Result<(), Failure> {
+    if named.version.is_some() && !named.fits(&read_stored(Some(call), stored).await?) {
+        return Err(no_value_set());
+    }
+    Ok(())
+}
+
+/// Checks that a value set can be stored under this address, and used then.
+fn check_storable(named: Canonical<'_>, set: &ValueSet) -> Result<(), Failure> {
+    let url = named.url;
     if url.trim().is_empty() {
         return Err(Failure::bad_request(
             "the URL of a value set is blank: name it as its canonical URL",
@@ -225,6 +253,13 @@ fn check_url(url: &str, set: &ValueSet) -> Result<(), Failure> {
         return Err(Failure::bad_request(format!(
             "the value set calls itself `{}`, but the path calls it `{url}`",
             set.url
+        )));
+    }
+    if !named.fits(set) {
+        return Err(Failure::bad_request(format!(
+            "the value set has the version `{}`, but the path names the version `{}`",
+            set.version,
+            named.version.unwrap_or_default()
         )));
     }
     Ok(())
