@@ -12,6 +12,7 @@ use super::fhir::{Canonical, ValueSet};
 use super::http::Response;
 use super::ids::check_addressable;
 use super::negotiate::choose;
+use super::terminology::MAX_CODES;
 use super::time::iso;
 use super::validators::{
     DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response, listed_text,
@@ -262,6 +263,11 @@ fn check_storable(named: Canonical<'_>, set: &ValueSet) -> Result<(), Failure> {
             named.version.unwrap_or_default()
         )));
     }
+    if set.size() > MAX_CODES {
+        return Err(Failure::bad_request(format!(
+            "the value set lists more than {MAX_CODES} codes: divide it"
+        )));
+    }
     Ok(())
 }
 
@@ -313,6 +319,20 @@ mod tests {
         assert_eq!([next("1.0.0"), next("9.0.0")], [Ok(2), Ok(10)]);
         assert_eq!([next("x"), next("")], [Err(500), Err(500)]);
         assert_eq!(next_revision(None).map_err(|f| f.status), Ok(1));
+    }
+
+    #[test]
+    fn value_set_with_more_codes_than_a_query_may_use_is_not_stored() {
+        let set = |count: usize| {
+            let concepts: Vec<_> = (0..count)
+                .map(|n| json!({ "code": n.to_string() }))
+                .collect();
+            let set = json!({ "resourceType": "ValueSet", "compose": { "include": [{ "system": "s", "concept": concepts }] } });
+            ValueSet::read(&set.to_string()).unwrap()
+        };
+        let stored = |count| check_storable(Canonical::read("u:a"), &set(count));
+        assert_eq!(stored(MAX_CODES).map_err(|f| f.status), Ok(()));
+        assert_eq!(stored(MAX_CODES + 1).map_err(|f| f.status), Err(400));
     }
 
     #[test]
