@@ -1,9 +1,10 @@
 //! CDS Hooks 2.0: every stored guide is a service of the hook `patient-view`.
 //!
 //! EHR_STATUS.subject.external_ref connects the patient of a call with an EHR. The identifiers of
-//! the prefetched Patient come first (`system` is the namespace, `value` the id). Then comes
-//! `context.patientId`, in the namespace of the parameter `subject_namespace`, or in any namespace
-//! if that is unambiguous.
+//! the prefetched Patient name it (`system` is the namespace, `value` the id), and
+//! `context.patientId` in the namespace of the parameter `subject_namespace`, or else in those of
+//! the identifiers. All of them must name the same EHR. If none names one, it is the only EHR with
+//! `context.patientId` in any namespace.
 
 use super::Service;
 use super::auth::{Reach, Subject};
@@ -77,22 +78,26 @@ impl<R: Repository> Service<R> {
         whose: EhrSelection<'_>,
     ) -> Result<String, Failure> {
         let namespace = call.request.query_value("subject_namespace");
-        let named = namespace.map(|namespace| (request.patient.as_str(), namespace));
-        let identifiers = request
-            .identifiers
-            .iter()
-            .map(|(id, namespace)| (id.as_str(), namespace.as_str()));
-        for (id, namespace) in identifiers.chain(named) {
+        let mut named: Option<String> = None;
+        for (id, namespace) in request.subjects(namespace) {
             let ehr = self.repository.ehr_by_subject(id, namespace).await;
             // An EHR that the caller may not read is answered like an absent one.
-            if let Some(ehr) = ehr.map_err(Failure::of_store)?
-                && whose.includes(&ehr.ehr_id)
-            {
-                return Ok(ehr.ehr_id);
+            let ehr = ehr.map_err(Failure::of_store)?.map(|ehr| ehr.ehr_id);
+            let Some(ehr_id) = ehr.filter(|ehr_id| whose.includes(ehr_id)) else {
+                continue;
+            };
+            if named.as_ref().is_some_and(|named| *named != ehr_id) {
+                return Err(Failure::new(
+                    409,
+                    "the identifiers of the prefetched patient and `context.patientId` name different EHRs: send those of one patient",
+                ));
             }
+            named = Some(ehr_id);
         }
-        if named.is_some() {
-            return Err(no_ehr());
+        match (named, namespace) {
+            (Some(ehr_id), _) => return Ok(ehr_id),
+            (None, Some(_)) => return Err(no_ehr()),
+            (None, None) => {}
         }
         self.ehr_in_any_namespace(&request.patient, whose).await
     }
@@ -171,17 +176,24 @@ const MAX_IDENTIFIERS: usize = 100;
 /// The maximum bytes of the id of a patient.
 const MAX_PATIENT_ID: usize = 1_000;
 
-/// Returns the last member with this name, as JSON.
+/// Returns the member with this name, as JSON.
 fn member<'t>(members: &[(Cow<'t, str>, &'t str)], name: &str) -> Option<&'t str> {
-    let found = members.iter().rev().find(|(key, _)| key == name);
+    let found = members.iter().find(|(key, _)| key == name);
     found.map(|(_, value)| *value)
 }
 
-/// Returns the value at a path of names.
-fn below<'t>(value: Option<&'t str>, names: &[&str]) -> Option<&'t str> {
-    names
-        .iter()
-        .try_fold(value?, |value, name| member(&members(value).ok()?, name))
+/// Returns the members of a value that should be an object; none for any other value.
+///
+/// # Errors
+/// 400 for an object that repeats a member.
+fn members_of<'t>(
+    name: &str,
+    value: Option<&'t str>,
+) -> Result<Vec<(Cow<'t, str>, &'t str)>, Failure> {
+    match value.filter(|value| value.starts_with('{')) {
+        Some(object) => members(object).map_err(|m| malformed(name, object, m)),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// The request of a CDS Hooks client.
@@ -196,20 +208,44 @@ impl Invocation {
     fn read(text: &str) -> Result<Invocation, Failure> {
         // Reads only the members in use: a prefetch may have megabytes of others.
         let body = members(text).map_err(|m| malformed("body", text, m))?;
-        let text_of = |value: Option<&str>| json::text(value?).filter(|t| !t.is_empty());
-        check_hook(text_of(member(&body, "hook")).as_deref())?;
-        if text_of(member(&body, "hookInstance")).is_none() {
+        check_hook(text_of(&body, "hook").as_deref())?;
+        if text_of(&body, "hookInstance").is_none() {
             return Err(Failure::bad_request(
                 "`hookInstance` is missing: expected a UUID",
             ));
         }
-        let patient = text_of(below(member(&body, "context"), &["patientId"]));
-        let listed = below(member(&body, "prefetch"), &["patient", "identifier"]);
+        let context = members_of("context", member(&body, "context"))?;
+        let patient = patient_id(text_of(&context, "patientId"))?;
+        let prefetch = members_of("prefetch", member(&body, "prefetch"))?;
         Ok(Invocation {
-            patient: patient_id(patient)?,
-            identifiers: identifiers(listed)?,
+            identifiers: identifiers(member(&prefetch, "patient"), &patient)?,
+            patient,
         })
     }
+
+    /// Returns the subjects of the patient, each once: id and namespace. `namespace` is that of
+    /// `context.patientId`; without one, it is compared in those of the identifiers.
+    fn subjects<'s>(&'s self, namespace: Option<&'s str>) -> Vec<(&'s str, &'s str)> {
+        let mut all: Vec<(&str, &str)> = Vec::new();
+        let mut add = |id: &'s str, namespace: &'s str| {
+            if !all.contains(&(id, namespace)) {
+                all.push((id, namespace));
+            }
+        };
+        for (id, system) in &self.identifiers {
+            add(id, system);
+            add(&self.patient, namespace.unwrap_or(system));
+        }
+        if let Some(namespace) = namespace {
+            add(&self.patient, namespace);
+        }
+        all
+    }
+}
+
+/// Returns the text of a member that is not empty.
+fn text_of(members: &[(Cow<'_, str>, &str)], name: &str) -> Option<String> {
+    json::text(member(members, name)?).filter(|text| !text.is_empty())
 }
 
 fn check_hook(hook: Option<&str>) -> Result<(), Failure> {
@@ -237,22 +273,45 @@ fn patient_id(patient: Option<String>) -> Result<String, Failure> {
     Ok(id.unwrap_or(&patient).to_owned())
 }
 
-/// Returns the identifiers of a Patient that have a value and a system.
-fn identifiers(listed: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
-    let listed = listed
-        .and_then(|list| elements(list).ok())
-        .unwrap_or_default();
+/// Returns the identifiers of the prefetched Patient that have a value and a system. A client sends
+/// `null` for missing data, and an OperationOutcome if it could not read them.
+///
+/// # Errors
+/// 400 for another resource, and for a patient with another id than `context.patientId`: the
+/// template of the prefetch is `Patient/{{context.patientId}}`.
+fn identifiers(prefetched: Option<&str>, id: &str) -> Result<Vec<(String, String)>, Failure> {
+    let Some(prefetched) = prefetched.filter(|value| *value != "null") else {
+        return Ok(Vec::new());
+    };
+    let patient = members_of("prefetched patient", Some(prefetched))?;
+    match text_of(&patient, "resourceType").as_deref() {
+        Some("Patient") => {}
+        Some("OperationOutcome") => return Ok(Vec::new()),
+        _ => return Err(Failure::bad_request("`prefetch.patient` is no Patient")),
+    }
+    let own = member(&patient, "id");
+    if own.is_some_and(|own| json::text(own).as_deref() != Some(id)) {
+        return Err(Failure::bad_request(
+            "the id of the prefetched patient is not `context.patientId`",
+        ));
+    }
+    let listed = member(&patient, "identifier").unwrap_or("[]");
+    let listed = elements(listed).map_err(|m| malformed("list of identifiers", listed, m))?;
     if listed.len() > MAX_IDENTIFIERS {
         return Err(Failure::bad_request(format!(
             "the prefetched patient has more than {MAX_IDENTIFIERS} identifiers"
         )));
     }
-    let identifier = |identifier: &str| {
-        let identifier = members(identifier).ok()?;
-        let text = |name: &str| json::text(member(&identifier, name)?);
-        Some((text("value")?, text("system")?))
-    };
-    Ok(listed.into_iter().filter_map(identifier).collect())
+    let mut found = Vec::new();
+    for identifier in listed {
+        let identifier = members_of("identifier", Some(identifier))?;
+        let (value, system) = (
+            text_of(&identifier, "value"),
+            text_of(&identifier, "system"),
+        );
+        found.extend(value.zip(system));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -265,21 +324,22 @@ mod tests {
             let body = json!({ "hook": HOOK, "hookInstance": "x", "context": { "patientId": id }, "prefetch": { "other": [[[]]], "patient": patient } });
             Invocation::read(&body.to_string()).map(|read| (read.patient, read.identifiers.len()))
         };
-        let identifiers = |count: usize| json!({ "identifier": vec![json!({ "value": "a", "system": "s", "use": {} }); count] });
+        let identifiers = |count: usize| json!({ "resourceType": "Patient", "identifier": vec![json!({ "value": "a", "system": "s", "use": {} }); count] });
         let read = |patient| call(patient, "Patient/p").ok();
         assert_eq!(
             read(identifiers(MAX_IDENTIFIERS)),
             Some((String::from("p"), MAX_IDENTIFIERS))
         );
         assert_eq!(read(identifiers(MAX_IDENTIFIERS + 1)), None);
+        let patient = |identifier: Value| json!({ "resourceType": "Patient", "id": "p", "identifier": identifier });
         for other in [
             json!(null),
-            json!([]),
-            json!({ "identifier": { "value": 1 } }),
-            json!({ "identifier": [1, { "value": "a" }] }),
+            json!({ "resourceType": "OperationOutcome" }),
+            patient(json!([1, { "value": "a" }])),
         ] {
             assert_eq!(read(other), Some((String::from("p"), 0)));
         }
-        assert!(call(json!({}), &"p".repeat(MAX_PATIENT_ID + 1)).is_err());
+        assert_eq!(read(patient(json!({ "value": "a", "system": "s" }))), None);
+        assert!(call(json!(null), &"p".repeat(MAX_PATIENT_ID + 1)).is_err());
     }
 }
