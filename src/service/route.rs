@@ -432,9 +432,14 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<RouteTarg
     {
         group.pop();
     }
-    let fitting: Vec<&'static Route> = routes()
+    let mut fitting: Vec<&'static Route> = routes()
         .filter(|route| fits(route.pattern, &segments))
         .collect();
+    // `ehr/bulk` is no EHR: a path without a parameter is a resource of its own.
+    let is_fixed = |route: &Route| !route.pattern.contains('{');
+    if fitting.iter().any(|route| is_fixed(route)) {
+        fitting.retain(|route| is_fixed(route));
+    }
     if fitting.is_empty() {
         return Err(Failure::not_found(format!(
             "there is no resource at this path below {}",
