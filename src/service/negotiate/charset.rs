@@ -6,7 +6,7 @@
 
 use super::super::Request;
 use super::super::error::Failure;
-use super::{Format, media_type, parameter};
+use super::{Format, is_ndjson, media_type, parameter};
 use std::ops::Range;
 
 /// The character encodings that are read.
@@ -134,11 +134,16 @@ pub(super) fn check(request: &Request) -> Result<(), Failure> {
 pub(super) fn check_utf8(request: &Request) -> Result<(), Failure> {
     match Charset::from_header(request)? {
         None | Some(Charset::Utf8) => Ok(()),
-        Some(_) => Err(Failure::new(
-            415,
-            "newline-delimited JSON in another character encoding is not supported: send UTF-8",
-        )),
+        Some(_) => Err(not_utf8()),
     }
+}
+
+/// Returns the error for newline-delimited JSON in another encoding: its lines are cut at bytes.
+fn not_utf8() -> Failure {
+    Failure::new(
+        415,
+        "newline-delimited JSON in another character encoding is not supported: send UTF-8",
+    )
 }
 
 /// Returns a body as UTF-8; `None` if it already is. The declaration of a converted XML document
@@ -162,6 +167,8 @@ pub(crate) fn decoded(request: &Request) -> Result<Option<Vec<u8>>, Failure> {
     };
     let mut text = match charset.unwrap_or(Charset::Utf8) {
         Charset::Utf8 => return Ok(None),
+        // Content-Type names no other encoding, but the body has a byte order mark.
+        _ if is_ndjson(request) => return Err(not_utf8()),
         Charset::Latin1 => latin1(content)?,
         Charset::Utf16Be => utf16(content, u16::from_be_bytes)?,
         Charset::Utf16Le => utf16(content, u16::from_le_bytes)?,
@@ -189,6 +196,14 @@ mod tests {
         };
         let converted = decoded(&request).map_err(|failure| failure.status)?;
         Ok(String::from_utf8(converted.unwrap_or(request.body)).unwrap())
+    }
+
+    #[test]
+    fn lines_with_the_byte_order_mark_of_another_encoding_are_refused() {
+        let marked = [&[0xFF, 0xFE][..], &utf16("{}", u16::to_le_bytes)].concat();
+        assert_eq!(read("application/x-ndjson", &marked), Err(415));
+        assert_eq!(read("application/json", &marked), Ok(String::from("{}")));
+        assert_eq!(read("application/x-ndjson", b"{}"), Ok(String::from("{}")));
     }
 
     #[test]
