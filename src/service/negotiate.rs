@@ -392,6 +392,14 @@ pub(crate) fn is_ndjson(request: &Request) -> bool {
         .is_some_and(|t| NDJSON.contains(&t.as_str()))
 }
 
+/// Checks that the client accepts newline-delimited JSON, under any of its names.
+///
+/// # Errors
+/// 406 if not.
+pub(crate) fn check_ndjson_acceptable(request: &Request) -> Result<(), Failure> {
+    choose(request, &NDJSON).map(drop)
+}
+
 fn unsupported(sent: &str, wanted: &str) -> Failure {
     Failure::new(
         415,

@@ -25,7 +25,7 @@ use super::super::http::Response;
 use super::super::identity::given_object_id;
 use super::super::ids::{LineUuids, is_uuid, uuid_beside};
 use super::super::members::Members;
-use super::super::negotiate::Format;
+use super::super::negotiate::{Format, check_ndjson_acceptable};
 use super::super::owner::Owner;
 use super::super::templates::FactSource;
 use super::super::{Auth, Service};
@@ -118,6 +118,7 @@ impl<R: Repository> Service<R> {
     /// changed. Such a line, and a line that is invalid by a known template, is checked again with
     /// the definitions of the database.
     pub(in crate::service) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        check_ndjson_acceptable(call.request)?;
         call.commit_headers()?;
         check_key(call)?;
         let mut load = Load {

@@ -559,7 +559,7 @@ const KINDS: &[(Operation, Kind)] = &[
     // Bulk loads, export and import.
     (
         Operation::Bulk,
-        Kind::new("bulk", "Commit many change sets, a line each", &[200])
+        Kind::new("bulk", "Commit many change sets, a line each", &[200, 406])
             .query(&["first"])
             .headers(BULK)
             .sends(NDJSON)
