@@ -216,13 +216,9 @@ impl Handler for Rebuilt {
         let service = Service::new(memory, self.config.clone());
         let response =
             now_or_never(service.handle(request, environment)).expect("a synchronous repository");
-        self.lines.borrow_mut().push_str(
-            &service
-                .repository()
-                .take_journal_line()
-                .expect("whole")
-                .unwrap_or_default(),
-        );
+        let line = service.repository().take_journal_line().expect("whole");
+        let mut lines = self.lines.borrow_mut();
+        lines.push_str(&line.unwrap_or_default());
         response
     }
 }
@@ -258,12 +254,8 @@ impl Handler for Reopened {
         let response =
             now_or_never(service.handle(request, environment)).expect("a synchronous repository");
         let memory = service.repository();
-        lines.push_str(
-            &memory
-                .take_journal_line()
-                .expect("whole")
-                .unwrap_or_default(),
-        );
+        let line = memory.take_journal_line().expect("whole");
+        lines.push_str(&line.unwrap_or_default());
         self.requests.set(self.requests.get() + 1);
         if self.requests.get().is_multiple_of(2) {
             *saved = save(memory).expect("a checkpoint");

@@ -57,7 +57,7 @@ pub fn example(
     }
     let asked = language.filter(|_| root.class == Some(Cls::COMPOSITION));
     let asked = asked.and_then(|asked| template.languages.iter().find(|l| *l == asked));
-    let mut state = GeneratorState::of(template, kind, asked.unwrap_or(&template.language), now);
+    let mut state = Generator::of(template, kind, asked.unwrap_or(&template.language), now);
     let class = state.concrete(root)?;
     let made = state.object(class, Some(root), None);
     if state.is_used_up() {
@@ -109,7 +109,7 @@ const MAX_WORK: usize = 20_000_000;
 const IDENTIFYING: [Attr; 3] = [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS];
 
 /// The state of the generator.
-struct GeneratorState<'t> {
+struct Generator<'t> {
     template: &'t Template,
     is_full: bool,
     language: &'t str,
@@ -141,14 +141,9 @@ const ASIDE: [Attr; 6] = [
     Attr::FEEDER_AUDIT,
 ];
 
-impl<'t> GeneratorState<'t> {
-    fn of(
-        template: &'t Template,
-        kind: ExampleKind,
-        language: &'t str,
-        now: &'t str,
-    ) -> GeneratorState<'t> {
-        GeneratorState {
+impl<'t> Generator<'t> {
+    fn of(template: &'t Template, kind: ExampleKind, language: &'t str, now: &'t str) -> Self {
+        Generator {
             template,
             is_full: kind == ExampleKind::Full,
             language,
@@ -576,7 +571,7 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Adds a member for a constraint. Repeated members are distinguished by their names.
-    fn add(&mut self, state: &mut GeneratorState<'t>, index: usize) -> Result<(), Vec<Finding>> {
+    fn add(&mut self, state: &mut Generator<'t>, index: usize) -> Result<(), Vec<Finding>> {
         let Some(child) = self.attribute.children.get(index) else {
             return Ok(());
         };
@@ -598,7 +593,7 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Adds the members that occurrences require.
-    fn add_mandatory(&mut self, state: &mut GeneratorState<'t>) -> Result<(), Vec<Finding>> {
+    fn add_mandatory(&mut self, state: &mut Generator<'t>) -> Result<(), Vec<Finding>> {
         let mut problems = Vec::new();
         let children = self.attribute.children.iter().enumerate();
         for (index, child) in children.filter(|(_, c)| c.occurrences.upper != Some(0)) {
@@ -618,7 +613,7 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Adds each optional member once, as far as the list may have it.
-    fn add_optional(&mut self, state: &mut GeneratorState<'t>, most: usize) {
+    fn add_optional(&mut self, state: &mut Generator<'t>, most: usize) {
         for index in self.room(state) {
             if self.made.len() < most && self.count(index) == 0 {
                 let _optional = self.add(state, index);
@@ -627,11 +622,7 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Adds members until there are `least`.
-    fn add_until(
-        &mut self,
-        state: &mut GeneratorState<'t>,
-        least: usize,
-    ) -> Result<(), Vec<Finding>> {
+    fn add_until(&mut self, state: &mut Generator<'t>, least: usize) -> Result<(), Vec<Finding>> {
         let mut problems = Vec::new();
         while self.made.len() < least {
             if !state.spend(self.attribute.children.len()) {
@@ -654,7 +645,7 @@ impl<'t> Members<'t, '_> {
     }
 
     /// Returns the indexes of the optional constraints to show in a full example.
-    fn room(&self, state: &GeneratorState<'t>) -> Vec<usize> {
+    fn room(&self, state: &Generator<'t>) -> Vec<usize> {
         let children = self.attribute.children.iter().enumerate();
         children
             .filter(|(_, c)| state.is_full && !is_slot(c) && c.occurrences.upper != Some(0))

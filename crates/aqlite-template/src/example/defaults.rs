@@ -1,7 +1,7 @@
 //! Default values of examples, for attributes that neither the template nor the class constrains.
 
 use super::Draft;
-use super::GeneratorState;
+use super::Generator;
 use crate::leaf::split_zone;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::time::{Temporal, TemporalKind};
@@ -107,7 +107,7 @@ fn country(language: &str) -> String {
 }
 
 /// Creates a leaf for an attribute of a class.
-pub(super) fn leaf(state: &GeneratorState<'_>, owner: Cls, def: &AttrDef) -> Draft {
+pub(super) fn leaf(state: &Generator<'_>, owner: Cls, def: &AttrDef) -> Draft {
     let text = match def.ty {
         Cls::BOOLEAN => "true".to_owned(),
         Cls::INTEGER if def.attr == Attr::SIZE => "0".to_owned(),
@@ -126,7 +126,7 @@ pub(super) fn leaf(state: &GeneratorState<'_>, owner: Cls, def: &AttrDef) -> Dra
     Draft::leaf(def.ty, text)
 }
 
-fn text(state: &GeneratorState<'_>, owner: Cls, attr: Attr) -> String {
+fn text(state: &Generator<'_>, owner: Cls, attr: Attr) -> String {
     let text = match (owner, attr) {
         (_, Attr::VALUE) if TemporalKind::for_class(owner).is_some() => {
             return TemporalKind::for_class(owner)

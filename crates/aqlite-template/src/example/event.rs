@@ -2,11 +2,11 @@
 
 use super::super::leaf;
 use super::super::tree::{Interval, Node};
-use super::{Draft, GeneratorState, constrained};
+use super::{Draft, Generator, constrained};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::time::{self, Temporal, TemporalKind};
 
-impl GeneratorState<'_> {
+impl Generator<'_> {
     /// Moves the time of an event behind the origin by a permitted offset. Both are the time of the
     /// example otherwise, also if the moved time is in no year from 1 to 9999.
     pub(super) fn put_offset(&self, event: &mut Draft, node: Option<&Node>) {

@@ -4,7 +4,7 @@
 use super::super::leaf;
 use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
 use super::Draft;
-use super::{GeneratorState, Limit, Made, constrained, defaults, is_forbidden};
+use super::{Generator, Limit, Made, constrained, defaults, is_forbidden};
 use aqlite_rm as rm;
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::diag::Finding;
@@ -38,7 +38,7 @@ fn new_proportion(
     draft
 }
 
-impl<'t> GeneratorState<'t> {
+impl<'t> Generator<'t> {
     /// Generates a text, number or boolean.
     pub(super) fn leaf(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
         let found = self
@@ -510,7 +510,7 @@ impl<'t> GeneratorState<'t> {
 }
 
 /// Checks a draft against the constraint on its value.
-fn holds(state: &GeneratorState<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
+fn holds(state: &Generator<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
     if !state.spend(1 + super::super::leaf::cost(&node.constraint)) {
         return false;
     }

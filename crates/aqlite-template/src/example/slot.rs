@@ -3,11 +3,11 @@
 use super::super::pattern::Pattern;
 use super::super::slot;
 use super::super::tree::Node;
-use super::{GeneratorState, Made, concrete_class_for, defaults};
+use super::{Generator, Made, concrete_class_for, defaults};
 use aqlite_rm::class::Cls;
 use aqlite_rm::id::{ArchetypeId, is_archetype_id};
 
-impl<'t> GeneratorState<'t> {
+impl<'t> Generator<'t> {
     pub(super) fn slot(
         &mut self,
         node: &'t Node,
