@@ -63,31 +63,17 @@ impl Item {
         }
     }
 
-    /// Checks that no object repeats a member, and that none has too many. Readers differ in which
-    /// of two members they use. Costs one pass.
+    /// Checks the members of all maps ([`check_names`]). Costs one pass.
     ///
     /// # Errors
     /// `GDL0105` with the position of the value that repeats a member, or of the object.
     pub fn check_members(&self) -> Result<(), Diagnostic> {
-        let members = self.members();
-        if members.len() > MAX_MEMBERS {
-            let message = format!("an object has more than {MAX_MEMBERS} members");
-            let problem = Diagnostic::error("GDL0105", self.span, message);
-            return Err(problem.with_help("a guide has some hundred at most: split it"));
-        }
-        let mut names = HashSet::new();
-        for (name, value) in members {
-            if !names.insert(name.as_str()) {
-                let message = format!("an earlier member of the object is `{}` too", shown(name));
-                let problem = Diagnostic::error("GDL0105", value.span, message);
-                return Err(problem.with_help("write each member once"));
-            }
-        }
+        check_names(self.members(), self.span)?;
         let listed = match &self.kind {
             Kind::List(items) => items.as_slice(),
             _ => &[],
         };
-        let mut values = members.iter().map(|(_, value)| value).chain(listed);
+        let mut values = self.members().iter().map(|(_, value)| value).chain(listed);
         values.try_for_each(Item::check_members)
     }
 
@@ -98,6 +84,17 @@ impl Item {
             Kind::List(items) => items.iter_mut().collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Keeps the first of members with the same name, with which a guide is read ([`Item::get`]).
+    /// ODIN permits others, JSON does not.
+    pub fn drop_repeated_members(&mut self) {
+        if let Kind::Map(members) = &mut self.kind {
+            let mut names = HashSet::new();
+            members.retain(|(name, _)| names.insert(name.clone()));
+        }
+        let values = self.values_mut();
+        values.into_iter().for_each(Item::drop_repeated_members);
     }
 
     /// Returns the elements of a list. A single value counts as a list of one, `null` as an empty
@@ -148,4 +145,27 @@ impl Item {
             ),
         }
     }
+}
+
+/// Checks that an object at `span` repeats no member, and has not too many. Readers differ in which
+/// of two members they use.
+///
+/// # Errors
+/// `GDL0105` with the position of the value that repeats a member, or of the object.
+pub(crate) fn check_names(members: &[(String, Item)], span: Span) -> Result<(), Diagnostic> {
+    if members.len() > MAX_MEMBERS {
+        let message = format!("an object has more than {MAX_MEMBERS} members");
+        let problem = Diagnostic::error("GDL0105", span, message);
+        return Err(problem.with_help("a guide has some hundred at most: split it"));
+    }
+    let mut names = HashSet::new();
+    let repeated = members
+        .iter()
+        .find(|(name, _)| !names.insert(name.as_str()));
+    let Some((name, value)) = repeated else {
+        return Ok(());
+    };
+    let message = format!("an earlier member of the object is `{}` too", shown(name));
+    let problem = Diagnostic::error("GDL0105", value.span, message);
+    Err(problem.with_help("write each member once"))
 }

@@ -1,7 +1,7 @@
 //! A parser of ODIN in the form of published guides: `name = (TYPE) <…>`, keyed members, lists, texts
 //! with raw line ends, and coded terms.
 
-use super::item::{Item, Kind};
+use super::item::{Item, Kind, check_names};
 use aqlite_rm::diag::{Diagnostic, Span};
 use aqlite_rm::number;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -158,12 +158,16 @@ impl<'a> OdinReader<'a> {
             self.expect('=')?;
             members.push((name, self.block()?));
         }
+        let span = Span::new(start, self.base + self.at);
+        check_names(&members, span)?;
         Ok(Item {
-            span: Span::new(start, self.base + self.at),
+            span,
             kind: Kind::Map(members),
         })
     }
 
+    /// Parses keyed members. Their keys may be repeated: a published guide has two terms of one
+    /// code, and two rules of one code are a problem of the guide (GDL0403).
     fn keyed(&mut self) -> Result<Item, Diagnostic> {
         let start = self.base + self.at;
         let mut members = Vec::new();

@@ -14,6 +14,7 @@ use aqlite_rm::json::Scanner;
 /// The text is neither JSON nor ODIN (`GDL0101` to `GDL0103`).
 pub fn json(text: &str) -> Result<String, Diagnostic> {
     let mut root = read::tree(text)?;
+    root.drop_repeated_members();
     gdl1::translated(&mut root);
     let mut out = Writer::default();
     out.json(&root);

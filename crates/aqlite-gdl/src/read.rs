@@ -54,11 +54,12 @@ pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let base = text.len() - body.len();
     let is_json = body.trim_start().starts_with(['{', '[']);
-    let item = match is_json {
-        true => gdl2::read(body, base),
-        false => odin::read(body, base),
-    }?;
-    item.check_members().map(|()| item)
+    if is_json {
+        let item = gdl2::read(body, base)?;
+        item.check_members().map(|()| item)
+    } else {
+        odin::read(body, base)
+    }
 }
 
 /// The maximum number of members that a guide has beside the known ones. Each is compared with all
