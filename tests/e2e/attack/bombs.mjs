@@ -647,19 +647,17 @@ export const bombs = [
     title: "a call of CDS Hooks with a prefetch of ten megabytes",
     attack: async (host) => {
       await post(host, "/definition/gdl", doubling("cds.v1", 1));
-      const call = (prefetch) =>
+      const call = (members) =>
         post(host, "/cds-services/cds.v1", {
           hook: "patient-view",
           hookInstance: crypto.randomUUID(),
           context: { userId: "Practitioner/x", patientId: "p" },
-          prefetch,
+          prefetch: { patient: { resourceType: "Patient", ...members } },
         });
       const count = sized(100_000, 300_000);
       return [
-        await call({
-          patient: { identifier: many(count, (index) => ({ value: `${index}`, system: "s" })) },
-        }),
-        await call({ patient: { name: many(count, () => [[], 0]) } }),
+        await call({ identifier: many(count, (index) => ({ value: `${index}`, system: "s" })) }),
+        await call({ name: many(count, () => [[], 0]) }),
       ];
     },
     expected: [400, 404, 413],
