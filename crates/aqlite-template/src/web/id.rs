@@ -21,6 +21,7 @@ pub(super) fn assign(node: &mut WebNode, parent_class: Cls) {
         child.id = taken.free(&child.id);
         if let [only] = child.steps.as_slice()
             && child.alias.is_none()
+            && child.id != only.attr.name()
             && !only.class.is_a(Cls::LOCATABLE)
         {
             // Better names a context by its node id, EHRbase by its attribute, as such objects have
