@@ -232,3 +232,27 @@ fn is_name(name: &str) -> bool {
 fn is_code(text: &str) -> bool {
     text.contains("::") && !text.contains([']', '[', '\n'])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_repeated_keys_is_printed() {
+        let term = |text: &str| format!("[\"gt0001\"] = (TERM) <text = <\"{text}\">>");
+        let terms = term("first") + &term("second");
+        let text = format!(
+            r#"(GUIDE) <id = <"x.v1"> definition = <> ontology = <term_definitions = <["en"] = <terms = <{terms}>>>>>"#
+        );
+        let printed = json(&text).unwrap();
+        assert!(
+            printed.contains("first") && !printed.contains("second"),
+            "{printed}"
+        );
+        for text in [&text, &printed] {
+            let guide = crate::parse(text).unwrap();
+            assert_eq!(guide.term("gt0001", "en"), Some("first"));
+            assert_eq!(guide.terms_in("en").len(), 1, "{text}");
+        }
+    }
+}

@@ -15,6 +15,7 @@ use aqlite_rm::diag::{Diagnostic, Severity, Span};
 use aqlite_rm::json;
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::HashSet;
 
 /// Parses a guide in either language and syntax (see [`super::parse`]).
 pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
@@ -554,9 +555,13 @@ fn term_definition(key: &str, item: &Item) -> TermDefinition {
         text: item.text_of("text").unwrap_or_default().to_owned(),
         description: item.text_of("description").unwrap_or_default().to_owned(),
     };
+    let mut terms: Vec<Term> = terms.map(term).collect();
+    // Keys of ODIN may be repeated. The first text of a code is shown.
+    let mut codes = HashSet::new();
+    terms.retain(|term| codes.insert(term.id.clone()));
     TermDefinition {
         language: key.to_owned(),
-        terms: terms.map(term).collect(),
+        terms,
     }
 }
 
