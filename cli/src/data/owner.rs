@@ -7,7 +7,7 @@ use aqlite::document::short_digest;
 use clap::ValueEnum;
 use glob::Pattern;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf, is_separator};
 
 /// The part of a path that names the EHR.
@@ -153,17 +153,14 @@ impl Owners {
 
     /// Returns the warning about rows that match none of some files.
     pub fn unmatched(&self, files: &[SourceFile]) -> Option<FileProblem> {
-        let mut is_matched = vec![false; self.rows.len()];
-        for file in files.iter().filter(|_| !self.rows.is_empty()) {
-            self.matching(file).for_each(|row| {
-                is_matched
-                    .get_mut(row)
-                    .into_iter()
-                    .for_each(|is| *is = true);
-            });
+        if self.rows.is_empty() {
+            return None;
         }
-        let mut unmatched = self.rows.iter().zip(is_matched).filter(|(_, is)| !is);
-        let (first, _) = unmatched.next()?;
+        let matched = files.iter().flat_map(|file| self.matching(file));
+        let matched: HashSet<usize> = matched.collect();
+        let rows = self.rows.iter().enumerate();
+        let mut unmatched = rows.filter(|(index, _)| !matched.contains(index));
+        let (_, first) = unmatched.next()?;
         let further = match unmatched.count() {
             0 => String::new(),
             1 => String::from(", nor does 1 further row"),
@@ -183,7 +180,9 @@ impl Owners {
     /// # Errors
     /// If the name of the EHR is not UTF-8: its replacement could be that of another EHR.
     pub fn of(&self, file: &SourceFile) -> Result<Owner, String> {
-        let row = self.matching(file).next();
+        // Called for each document: without a mapping, no path is made to compare with.
+        let is_mapped = !self.rows.is_empty();
+        let row = is_mapped.then(|| self.matching(file).next()).flatten();
         if let Some(row) = row.and_then(|row| self.rows.get(row)) {
             return Ok(row.owner.clone());
         }
