@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::output_file::{FileIdentity, Output, check_no_input, identity};
 use crate::printable::printable;
 use crate::progress::{self, Progress};
-use crate::query;
+use crate::{query, report};
 use aqlite::diag::Finding;
 use aqlite::rm::tree::NodeRef;
 use clap::Args;
@@ -184,7 +184,7 @@ impl Converter<'_> {
             match reader.read(text) {
                 Ok(found) => documents.extend(found),
                 Err(findings) => {
-                    self.progress.hide_while(|| report(&place, &findings));
+                    self.progress.hide_while(|| show(&place, &findings));
                     outcome = Outcome::Findings;
                 }
             }
@@ -322,10 +322,9 @@ fn numbered(path: &Path, number: Option<usize>) -> PathBuf {
 }
 
 /// Prints the findings of a file.
-fn report(path: &str, findings: &[Finding]) {
+fn show(path: &str, findings: &[Finding]) {
     for finding in findings {
-        let (path, message) = (printable(path), finding.one_line());
-        let message = message.trim_end_matches(&format!(" ({})", finding.code));
-        eprintln!("{path}: error[{}]: {}", finding.code, printable(message));
+        let (path, message) = (printable(path), report::line_without_code(finding));
+        eprintln!("{path}: error[{}]: {}", finding.code, printable(&message));
     }
 }

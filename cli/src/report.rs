@@ -2,7 +2,7 @@
 
 use crate::printable::printable;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use aqlite::diag::{Diagnostic, Severity, Span};
+use aqlite::diag::{Diagnostic, Finding, Severity, Span};
 use std::io::IsTerminal;
 
 /// A problem of a text: of this program, or of a repository that has checked it.
@@ -29,6 +29,13 @@ impl<'d> From<&'d Diagnostic> for ReportedProblem<'d> {
             help: diagnostic.help.as_deref(),
         }
     }
+}
+
+/// Returns the line of a finding without its code, for reports that show the code before it.
+pub fn line_without_code(finding: &Finding) -> String {
+    let line = finding.one_line();
+    let code = format!(" ({})", finding.code);
+    line.strip_suffix(&code).unwrap_or(&line).to_owned()
 }
 
 /// Returns the text of a diagnostic: message, line of the source and help. The text begins at a line

@@ -45,12 +45,10 @@ impl Problem {
 
     /// Creates the problem of a finding about a document, whose node has this range.
     pub fn of_finding(source: &Rc<CheckedText>, finding: &Finding, span: Option<Span>) -> Problem {
-        let line = finding.one_line();
-        let code = format!(" ({})", finding.code);
-        let message = line.strip_suffix(&code).unwrap_or(&line);
+        let message = report::line_without_code(finding);
         let message = match &finding.label {
             Some(label) => format!("{message} ({label})"),
-            None => message.to_owned(),
+            None => message,
         };
         let span = span.unwrap_or_default();
         Problem {

@@ -7,6 +7,7 @@ use super::locate::line_of;
 use super::owner::{Owner, Owners, ehr_id};
 use super::templates::Templates;
 use super::version::{SYSTEM, VersionUid, Versions, kind_of};
+use crate::report::line_without_code;
 use aqlite::diag::{Finding, Severity};
 use aqlite::document::{
     Batch, DocRow, EhrRow, EncodedSegment, Known, LayoutStore, NothingKnown, ObjectKind, pack,
@@ -366,17 +367,13 @@ impl<'b> Builder<'b> {
     fn add_finding(&mut self, finding: &Finding, text: &str, origin: Origin<'_>) {
         let line = origin.line.unwrap_or_else(|| line_of(text, finding));
         let is_error = finding.severity == Severity::Error;
-        let message = finding.one_line();
-        // The code has a column of its own in a problem.
-        let message = message
-            .strip_suffix(&format!(" ({})", finding.code))
-            .unwrap_or(&message);
         self.problems.push(FileProblem {
             path: origin.file.shown(),
             line,
             severity: String::from(if is_error { "error" } else { "warning" }),
             code: finding.code.to_owned(),
-            message: message.to_owned(),
+            // The code has a column of its own in a problem.
+            message: line_without_code(finding),
         });
     }
 
