@@ -142,7 +142,7 @@ impl Draw<'_> {
         observation
     }
 
-    /// Replaces the systolic pressure by a high one, from 160 to 190 mm[Hg].
+    /// Replaces the systolic pressure by a high one, from 160 to 190 `mm[Hg]`.
     fn raise(&mut self, event: &mut Event) {
         let halves = 320 + self.random.between(0, 60);
         let high = ("at0004", self.millimetres(halves));
