@@ -5,8 +5,8 @@
 
 use crate::document::checksum;
 
-/// Returns the key of the entry for a key. Entries of releases without a seal have other keys, so
-/// neither release reads those of the other.
+/// Returns the key of the entry for a key. Entries of releases without a checksum have other keys,
+/// so neither release reads those of the other.
 pub fn entry_key(key: &str) -> String {
     format!("sealed/{key}")
 }
@@ -16,7 +16,7 @@ pub fn with_checksum(key: &str, text: &str) -> String {
     format!("{}\n{text}", checksum([key, text].into_iter()))
 }
 
-/// Returns the text of an entry; `None` if it is not the one that was sealed for this key.
+/// Returns the text of an entry; `None` if it is not the one that was written for this key.
 pub fn without_checksum(key: &str, mut entry: String) -> Option<String> {
     let text = entry.split_off(entry.find('\n')? + 1);
     let sum = checksum([key, text.as_str()].into_iter());

@@ -270,7 +270,7 @@ impl CheckpointWriter {
     }
 }
 
-/// Encodes and compresses a value with a checksum, for [`unsealed`].
+/// Encodes and compresses a value with a checksum, for [`decode_with_checksum`].
 pub fn encode_with_checksum<T: Codec>(magic: [u8; 4], value: &T) -> Vec<u8> {
     let body = lz4_flex::compress_prepend_size(&encoded(value));
     let sum = checksum(&body).to_le_bytes();
