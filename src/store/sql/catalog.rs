@@ -20,7 +20,7 @@ use crate::store::scan::{ArchetypeGroup, Scan};
 use aqlite_rm::order;
 use hashbrown::HashMap;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The default maximum size in bytes of the cached layouts.
@@ -416,7 +416,7 @@ impl LayoutCatalog {
     }
 
     /// Returns the cached ones of these layouts.
-    fn known(&self, layouts: &BTreeSet<u64>) -> HashMap<u64, Arc<Layout>> {
+    fn known(&self, layouts: &[u64]) -> HashMap<u64, Arc<Layout>> {
         let mut known = self.read.borrow_mut();
         if known.bytes > self.max_bytes {
             known.forget_layouts();
@@ -498,7 +498,7 @@ impl KnownLayouts {
 impl<S: Sql> SqlRepository<S> {
     /// Returns these layouts from memory, else from the database in one round trip. A layout that
     /// does not match its digest is left out, so the documents that need it are refused.
-    pub(super) async fn load(&self, layouts: &BTreeSet<u64>) -> Result<LoadedLayouts, StoreError> {
+    pub(super) async fn load(&self, layouts: &[u64]) -> Result<LoadedLayouts, StoreError> {
         let breaks = self.catalog.breaks();
         let loaded = self.load_known(layouts).await?;
         match self.catalog.breaks() == breaks {
@@ -508,7 +508,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    async fn load_known(&self, layouts: &BTreeSet<u64>) -> Result<LoadedLayouts, StoreError> {
+    async fn load_known(&self, layouts: &[u64]) -> Result<LoadedLayouts, StoreError> {
         let mut loaded = self.catalog.known(layouts);
         let missing: Vec<u64> = layouts
             .iter()

@@ -14,7 +14,8 @@ use crate::store::commit_rules::{self, KeptProperties, LatestVersion};
 use crate::store::repository::{
     Commit, Ehr, EhrFlags, Preconditions, Predecessor, StoreError, TemplateState, Version,
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use aqlite_rm::order;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 static CREATE_EHR: Insert = Insert::new(
@@ -417,8 +418,7 @@ impl<S: Sql> SqlRepository<S> {
         versions: &[Version],
     ) -> Result<HashMap<String, LatestVersion>, StoreError> {
         // Many versions may be of one object.
-        let objects: BTreeSet<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
-        let objects = Vec::from_iter(objects);
+        let objects = order::distinct(versions.iter().map(|v| v.object_id.as_str()));
         let rows = self
             .rows(Statement::new(LATEST_VERSIONS).bind(json_list(&objects)))
             .await?;

@@ -12,7 +12,8 @@ use crate::store::repository::{
     BoundedVersion, Ehr, LargeVersion, StoreError, TagList, Version, VersionMetadata,
     VersionSelector,
 };
-use std::collections::{BTreeSet, HashMap};
+use aqlite_rm::order;
+use std::collections::HashMap;
 
 macro_rules! ehr {
     ($condition:literal) => {
@@ -247,15 +248,8 @@ impl<S: Sql> SqlRepository<S> {
 
     /// Returns the versions of rows that have documents.
     async fn with_documents(&self, rows: Vec<VersionRow>) -> Result<Vec<Version>, StoreError> {
-        let layouts = self
-            .load(
-                &rows
-                    .iter()
-                    .flat_map(|row| &row.layouts)
-                    .copied()
-                    .collect::<BTreeSet<u64>>(),
-            )
-            .await?;
+        let layouts = rows.iter().flat_map(|row| &row.layouts).copied();
+        let layouts = self.load(&order::distinct(layouts)).await?;
         let rest = self
             .read_document_chunks(rows.iter().filter(|l| l.chunks > 0).map(VersionRow::uid))
             .await?;
@@ -314,9 +308,7 @@ impl<S: Sql> SqlRepository<S> {
                 Err(stored.corrupt())
             };
         };
-        let loaded = self
-            .load(&layouts.iter().copied().collect::<BTreeSet<u64>>())
-            .await?;
+        let loaded = self.load(layouts).await?;
         Ok(loaded
             .unpack(stored, layouts, row.checksum.as_deref())?
             .to_json())

@@ -10,7 +10,7 @@ use super::value::{Fields, Sql, Statement, json_list};
 use super::{SqlRepository, next_revision};
 use crate::document::short_digest;
 use crate::store::repository::StoreError;
-use std::collections::BTreeSet;
+use aqlite_rm::order;
 
 /// The maximum number of versions that the transaction of a deletion searches for layouts in use.
 /// With more, later transactions search them in steps.
@@ -356,14 +356,14 @@ impl<S: Sql> SqlRepository<S> {
             .next()?
             .into_iter()
             .map(|row| Fields::of(row).number())
-            .collect::<Result<BTreeSet<u64>, StoreError>>()?;
+            .collect::<Result<Vec<u64>, StoreError>>()?;
         if ends.iter().any(|end| end.div_ceil(STEP) > MAX_STEPS) {
             return Ok(());
         }
         for (query, end) in USED.into_iter().zip(ends) {
             self.keep_used(query, end, &mut layouts).await?;
         }
-        let list = json_list(&layouts.into_iter().collect::<Vec<u64>>());
+        let list = json_list(&layouts);
         let [after_version, after_contribution] = ends;
         let purge = Purge {
             layouts: Some(list),
@@ -384,17 +384,18 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         query: &'static str,
         end: u64,
-        unused: &mut BTreeSet<u64>,
+        unused: &mut Vec<u64>,
     ) -> Result<(), StoreError> {
         for start in (0..end).step_by(STEP as usize) {
-            let list = json_list(&unused.iter().copied().collect::<Vec<u64>>());
+            let list = json_list(unused);
             let rows = Statement::new(query)
                 .bind(list)
                 .bind(start)
                 .bind((start + STEP).min(end));
-            for row in self.rows(rows).await? {
-                unused.remove(&Fields::of(row).number()?);
-            }
+            let used = self.rows(rows).await?.into_iter();
+            let used = used.map(|row| Fields::of(row).number());
+            let used = order::distinct(used.collect::<Result<Vec<u64>, StoreError>>()?);
+            unused.retain(|layout| used.binary_search(layout).is_err());
         }
         Ok(())
     }

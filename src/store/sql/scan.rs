@@ -21,6 +21,7 @@ use crate::store::repository::{ScanPart, Sink, StoreError};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::{ScanReads, send};
 use ahead::{Ahead, PageAhead};
+use aqlite_rm::order;
 pub(super) use gather::{GatherBounds, GatheredBatch};
 use page::{
     BY_EHR, BY_PROFILE, LISTED, NEW_OF_EHRS, OF_EHR, OF_EHRS, PAGE_ROWS, PageBounds, PageSize, page,
@@ -28,7 +29,7 @@ use page::{
 use rows::{DocumentRow, ScanPage, ScanRow};
 use state::{EhrState, NTH_OF_EHR, newest_of_ehr, state_of_ehr};
 pub(super) use state::{NEWEST, newest_of, removed, state_of};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Bytes of stored text between pauses while documents are unpacked.
@@ -487,8 +488,8 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(false);
         }
         let docs = || rows.iter().filter_map(|row| row.doc.as_ref());
-        let layouts: BTreeSet<u64> = docs().flat_map(|doc| &doc.layouts).copied().collect();
-        let layouts = self.load(&layouts).await?;
+        let layouts = docs().flat_map(|doc| &doc.layouts).copied();
+        let layouts = self.load(&order::distinct(layouts)).await?;
         let mut rest = self
             .read_document_chunks(docs().filter(|d| d.chunks > 0).map(DocumentRow::uid))
             .await?;

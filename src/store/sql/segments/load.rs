@@ -3,7 +3,7 @@
 use super::{BLOBS_AT_ONCE, BlobReads, Opened, SegmentScan, Segments, count_blob, value_key};
 use futures_util::stream::{self, StreamExt};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A value of one of the segments of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +73,7 @@ impl Segments {
         let outcomes = stream::iter(wanted)
             .map(read)
             .buffer_unordered(BLOBS_AT_ONCE);
-        let lost: BTreeSet<usize> = outcomes.filter_map(std::future::ready).collect().await;
+        let lost: Vec<usize> = outcomes.filter_map(std::future::ready).collect().await;
         scan.blobs = blobs.get();
         if scan.keeps {
             // The batch of later queries may be another one, of a newer state.

@@ -5,6 +5,7 @@ use super::execution_path::ExecutionPath;
 use super::node::View;
 use super::output::best_of;
 use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
+use aqlite_rm::order;
 
 /// The best ranks of the rows of earlier slices of documents. Later slices leave out rows that
 /// cannot be among the first k. A rank is included only if it determines its number exactly.
@@ -26,7 +27,7 @@ impl BestRanks {
             return self.discard();
         };
         self.ranks.append(&mut self.pending);
-        self.ranks.sort_unstable();
+        order::sort(&mut self.ranks);
         self.ranks.truncate(wanted);
     }
 
