@@ -90,14 +90,14 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         Cls::DV_INTERVAL,
         "Limits_comparable",
         "limits of one class, of one unit and, of dates and times, none within the other",
-        |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| are_comparable(l, u)),
+        |n| limits(n).is_none_or(|(l, u)| are_comparable(l, u)),
     ),
     rule(
         Cls::DV_INTERVAL,
         "Limits_consistent",
         "a lower limit that is not above the upper one",
         |n| {
-            both(n, Attr::LOWER, Attr::UPPER)
+            limits(n)
                 .and_then(|(l, u)| compare(l, u))
                 .is_none_or(|o| o.is_le())
         },
@@ -159,7 +159,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         "limits without ranges of their own",
         |n| {
             n.get(Attr::RANGE)
-                .is_none_or(|range| is_simple(range, Attr::LOWER) && is_simple(range, Attr::UPPER))
+                .is_none_or(|range| is_simple(lower(range)) && is_simple(upper(range)))
         },
     ),
     rule(
@@ -491,8 +491,21 @@ fn has(node: NodeRef<'_>, attr: Attr) -> bool {
     node.get(attr).is_some()
 }
 
-fn both<'a>(node: NodeRef<'a>, a: Attr, b: Attr) -> Option<(NodeRef<'a>, NodeRef<'a>)> {
-    Some((node.get(a)?, node.get(b)?))
+/// Returns the lower limit of an interval. One beside `lower_unbounded` is none (BASE, Interval).
+fn lower(interval: NodeRef<'_>) -> Option<NodeRef<'_>> {
+    let limit = interval.get(Attr::LOWER);
+    limit.filter(|_| !is_true(interval, Attr::LOWER_UNBOUNDED))
+}
+
+/// Returns the upper limit of an interval, as [`lower`] does the lower one.
+fn upper(interval: NodeRef<'_>) -> Option<NodeRef<'_>> {
+    let limit = interval.get(Attr::UPPER);
+    limit.filter(|_| !is_true(interval, Attr::UPPER_UNBOUNDED))
+}
+
+/// Returns the limits of an interval that has both.
+fn limits(interval: NodeRef<'_>) -> Option<(NodeRef<'_>, NodeRef<'_>)> {
+    lower(interval).zip(upper(interval))
 }
 
 /// Returns whether two values have the same class and, if quantities, the same unit, if proportions,
@@ -555,8 +568,8 @@ fn is_table(table: NodeRef<'_>) -> bool {
 }
 
 /// Returns whether a limit of an interval is absent or has no ranges.
-fn is_simple(interval: NodeRef<'_>, limit: Attr) -> bool {
-    interval.get(limit).is_none_or(|limit| {
+fn is_simple(limit: Option<NodeRef<'_>>) -> bool {
+    limit.is_none_or(|limit| {
         !has(limit, Attr::NORMAL_RANGE)
             && limit.values(Attr::OTHER_REFERENCE_RANGES).next().is_none()
     })
@@ -587,12 +600,12 @@ fn normal_status_agrees(node: NodeRef<'_>) -> bool {
 fn contains(interval: NodeRef<'_>, value: NodeRef<'_>) -> Option<bool> {
     // A limit is included unless its flag is present and false.
     let excludes = |flag: Attr| interval.text_at(flag) == Some("false");
-    let above = match interval.get(Attr::LOWER) {
+    let above = match lower(interval) {
         None => true,
         Some(lower) => compare(lower, value)
             .map(|o| o.is_lt() || (o.is_eq() && !excludes(Attr::LOWER_INCLUDED)))?,
     };
-    let below = match interval.get(Attr::UPPER) {
+    let below = match upper(interval) {
         None => true,
         Some(upper) => compare(value, upper)
             .map(|o| o.is_lt() || (o.is_eq() && !excludes(Attr::UPPER_INCLUDED)))?,

@@ -51,6 +51,27 @@ const VIOLATIONS: &[(&str, &str)] = &[
         r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_QUANTITY","magnitude":1,"units":"m"},"upper":{"_type":"DV_QUANTITY","magnitude":2.0,"units":"m"}}"#,
         "",
     ),
+    // A limit beside `unbounded` is none.
+    (
+        r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_COUNT","magnitude":5},"lower_unbounded":true,"upper":{"_type":"DV_COUNT","magnitude":3}}"#,
+        "",
+    ),
+    (
+        r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_QUANTITY","magnitude":1,"units":"m"},"upper":{"_type":"DV_QUANTITY","magnitude":2,"units":"kg"},"upper_unbounded":true}"#,
+        "",
+    ),
+    (
+        r#"{"_type":"DV_COUNT","magnitude":1,"normal_status":{"terminology_id":{"value":"openehr_normal_statuses"},"code_string":"N"},"normal_range":{"lower":{"_type":"DV_COUNT","magnitude":5},"lower_unbounded":true,"upper":{"_type":"DV_COUNT","magnitude":9}}}"#,
+        "",
+    ),
+    (
+        r#"{"_type":"DV_COUNT","magnitude":10,"normal_status":{"terminology_id":{"value":"openehr_normal_statuses"},"code_string":"H"},"normal_range":{"lower":{"_type":"DV_COUNT","magnitude":5},"upper":{"_type":"DV_COUNT","magnitude":9},"upper_unbounded":true}}"#,
+        "Normal_range_and_status_consistency",
+    ),
+    (
+        r#"{"_type":"REFERENCE_RANGE","range":{"lower_unbounded":true,"lower":{"_type":"DV_COUNT","magnitude":1,"normal_range":{}}}}"#,
+        "",
+    ),
     (
         r#"{"_type":"DV_QUANTITY","magnitude":1,"units":"m","accuracy":0,"accuracy_is_percent":true}"#,
         "Accuracy_is_percent_validity",
