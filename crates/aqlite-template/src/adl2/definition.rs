@@ -286,18 +286,14 @@ impl<'a> AdlReader<'a> {
         Ok(())
     }
 
-    /// Reads a rule of a slot: the expression of an archetype id, or other text as written.
+    /// Reads a rule of a slot as written.
     fn slot_rule(&mut self, place: Span) -> Result<String, Diagnostic> {
         let front = self
             .until("{")
             .ok_or_else(|| broken(place, "expected `include`, `exclude` or a rule of a slot"))?;
         let pattern = self.take(expression);
         self.expect("}", "behind the rule of a slot")?;
-        let is_id = front.trim_start().starts_with("archetype_id/value");
-        Ok(match pattern.filter(|_| is_id) {
-            Some(pattern) => format!("{{{pattern}}}"),
-            None => front.to_owned(),
-        })
+        Ok(format!("{front}{{{}}}", pattern.unwrap_or_default()))
     }
 
     /// Reads `[units, magnitude] matches { [{"kg"}, {|0.0..200.0|}], … }` into one column of values

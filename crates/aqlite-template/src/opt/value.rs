@@ -2,6 +2,7 @@
 //! rules of slots.
 
 use super::super::pattern::Pattern;
+use super::super::slot::rules;
 use super::super::tree::{Constraint, Interval, Multiplicity, OrdinalItem, QuantityItem, Validity};
 use super::super::xml::{Xml, truth};
 use super::OptReader;
@@ -18,10 +19,7 @@ impl OptReader<'_> {
 
     fn constraint_here(&mut self, xml: Xml<'_>) -> Constraint {
         match xml.xsi_type() {
-            Some("ARCHETYPE_SLOT") => Constraint::Slot {
-                includes: self.assertions(xml, "includes"),
-                excludes: self.assertions(xml, "excludes"),
-            },
+            Some("ARCHETYPE_SLOT") => self.slot(xml),
             Some("C_PRIMITIVE_OBJECT") => xml
                 .child("item")
                 .map_or(Constraint::Open, |item| self.primitive(item)),
@@ -133,20 +131,24 @@ impl OptReader<'_> {
         })
     }
 
-    fn assertions(&mut self, slot: Xml<'_>, name: &str) -> Vec<Pattern> {
-        let mut patterns = Vec::new();
-        for assertion in slot.children().filter(|c| c.name() == name) {
-            let item = assertion
-                .text_along(&["expression", "right_operand", "item", "pattern"])
-                .map(str::to_owned);
-            let written = assertion
-                .text_along(&["string_expression"])
-                .and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0.to_owned()));
-            if let Some(text) = item.or(written).filter(|t| !t.is_empty()) {
-                patterns.extend(self.pattern(assertion, &text));
-            }
+    /// Reads a slot. If its inclusions are not understood, any archetype is permitted: its exclusions
+    /// may be those of the rest.
+    fn slot(&mut self, xml: Xml<'_>) -> Constraint {
+        let includes = self.rules(xml, "includes");
+        let excludes = self.rules(xml, "excludes").filter(|_| includes.is_some());
+        Constraint::Slot {
+            includes: includes.unwrap_or_default(),
+            excludes: excludes.unwrap_or_default(),
         }
-        patterns
+    }
+
+    fn rules<'d>(&mut self, slot: Xml<'d>, side: &'d str) -> Option<Vec<Pattern>> {
+        let rules = rules(slot, side, &mut self.gauge);
+        let unknown = |at| {
+            let message = String::from("a rule of a slot is not understood and not checked");
+            self.warn("TPL0403", at, message);
+        };
+        rules.map_err(unknown).ok()
     }
 
     fn pattern(&mut self, at: Xml<'_>, text: &str) -> Option<Pattern> {

@@ -1,7 +1,7 @@
 //! Constraints on values: texts, numbers, codes, dates, times and durations, and the rules of slots.
 
 use super::super::pattern::Pattern;
-use super::super::slot::is_any;
+use super::super::slot::{is_any, rules};
 use super::super::tree::{Constraint, Interval, Validity};
 use super::super::xml::{Xml, truth};
 use super::terminology::operational;
@@ -197,8 +197,8 @@ impl<'d> Opt2Reader<'d> {
     ///
     /// Source: ADL 2, Formal Semantics of include and exclude Constraints.
     fn slot(&mut self, xml: Xml<'d>) -> Constraint {
-        let includes = self.assertions(xml, "includes");
-        let excludes = self.assertions(xml, "excludes");
+        let includes = self.rules(xml, "includes");
+        let excludes = self.rules(xml, "excludes");
         let rules = includes.zip(excludes);
         let (mut includes, mut excludes) = rules.unwrap_or_default();
         let (any_included, any_excluded) =
@@ -249,22 +249,10 @@ impl<'d> Opt2Reader<'d> {
         read
     }
 
-    /// Reads the rules of one side of a slot. Returns `None` if one is not understood.
-    fn assertions(&mut self, slot: Xml<'d>, name: &'d str) -> Option<Vec<Pattern>> {
-        let mut patterns = Vec::new();
-        for assertion in slot.all(name) {
-            let written = assertion
-                .text_along(&["string_expression"])
-                .and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0));
-            match written.and_then(|source| self.gauge.compile(assertion, source)) {
-                Some(pattern) => patterns.push(pattern),
-                None => {
-                    self.unknown(slot, "a rule of a slot");
-                    return None;
-                }
-            }
-        }
-        Some(patterns)
+    fn rules(&mut self, slot: Xml<'d>, side: &'d str) -> Option<Vec<Pattern>> {
+        let rules = rules(slot, side, &mut self.gauge);
+        let unknown = |at| self.unknown(at, "a rule of a slot");
+        rules.map_err(unknown).ok()
     }
 }
 
