@@ -16,7 +16,7 @@ use super::ids::{Target, VersionUid};
 use super::negotiate::{Return, choose};
 use super::owner::Owner;
 use super::validators::{check_preconditions, has_preconditions, not_modified, tags_etag};
-use crate::rm::class::Cls;
+use crate::rm::class::{Attr, Cls};
 use crate::rm::id::object_id_of;
 use crate::rm::json::{self, elements, members};
 use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
@@ -407,19 +407,56 @@ fn check_tag<'t>(
     if tag.key.trim().is_empty() {
         return Err(Failure::bad_request("a tag needs a key"));
     }
-    if tag.path.as_ref().is_some_and(|path| !path.starts_with('/')) {
-        return Err(Failure::bad_request(format!(
-            "the target_path of the tag `{}` does not start at root: expected `/…`",
-            tag.key
-        )));
+    let path = tag.path.as_deref().unwrap_or("/");
+    let problem = if tag.key.trim() != tag.key {
+        "has white space around its key: send the key without"
+    } else if tag.value.as_deref() == Some("") {
+        "has an empty value: send a value, or none"
+    } else if !path.starts_with('/') {
+        "has a target_path that does not start at root: expected `/…`"
+    } else if !is_path(path) {
+        "has a target_path that is no path: expected attributes and predicates such as `/content[at0001]/name`"
+    } else if before.any(|other| (&other.key, &other.path) == (&tag.key, &tag.path)) {
+        "is given twice for one target_path"
+    } else {
+        return Ok(());
+    };
+    let message = format!("the tag `{}` {problem}", tag.key);
+    Err(Failure::bad_request(message))
+}
+
+/// Returns whether a text has the form of a path of the Reference Model or of AQL: attributes, each
+/// with an optional predicate. Predicates are not read.
+fn is_path(path: &str) -> bool {
+    let mut rest = path;
+    while let Some(step) = rest.strip_prefix('/') {
+        let end = step.find(['/', '[']).unwrap_or(step.len());
+        let (name, behind) = step.split_at_checked(end).unwrap_or_default();
+        if Attr::parse(name).is_none() {
+            return path == "/";
+        }
+        rest = match behind.strip_prefix('[') {
+            Some(predicate) => behind_predicate(predicate).unwrap_or("["),
+            None => behind,
+        };
     }
-    if before.any(|other| (&other.key, &other.path) == (&tag.key, &tag.path)) {
-        return Err(Failure::bad_request(format!(
-            "the tag `{}` is given twice for one target_path",
-            tag.key
-        )));
+    rest.is_empty()
+}
+
+/// Returns the text behind the `]` of a predicate, which may also stand in its quoted texts.
+fn behind_predicate(text: &str) -> Option<&str> {
+    let mut quote = None;
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match quote {
+            Some(_) if c == '\\' => drop(chars.next()),
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == ']' => return text.get(at + 1..).filter(|_| at > 0),
+            None => quote = Some(c).filter(|c| matches!(c, '"' | '\'')),
+        }
     }
-    Ok(())
+    None
 }
 
 #[cfg(test)]

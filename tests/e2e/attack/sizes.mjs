@@ -221,7 +221,7 @@ export const sizes = [
       const tags = many(sized(500, 1_000), (at) => ({
         key: `k${at}`,
         value: "v".repeat(100),
-        target_path: "/a",
+        target_path: "/name",
       }));
       await host.expect([201, 409], "POST", `${ITS}/definition/template/adl1.4`, {
         body: template("weight.en.v2"),
