@@ -4,7 +4,7 @@ mod coded;
 mod period;
 
 use super::class::{Attr, Cls};
-use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id};
+use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id, object_id_of};
 use super::quantity::{compare, number, temporal};
 use super::tree::{Kind, NodeRef};
 use crate::diag::Severity;
@@ -479,6 +479,13 @@ pub(super) static INVARIANTS: &[Invariant] = &[
         ARCHETYPE_ROOT,
         is_archetype_root,
     ),
+    // A new party has no uid yet, and a copy may keep the sources of its origin.
+    advice(
+        Cls::PARTY,
+        "Relationships_validity",
+        "relationships with this party as `source`",
+        has_own_relationships,
+    ),
     advice(
         Cls::PARTY,
         "Is_archetype_root",
@@ -623,6 +630,21 @@ fn is_root(node: NodeRef<'_>) -> bool {
 /// `Archetyped_valid` reports.
 fn is_archetype_root(node: NodeRef<'_>) -> bool {
     has(node, Attr::ARCHETYPE_DETAILS) || is_root(node)
+}
+
+/// Returns whether the relationships of a party that has a uid have it as source. A GENERIC_ID may
+/// name the party in another system.
+fn has_own_relationships(party: NodeRef<'_>) -> bool {
+    let Some(own) = party.text_along(&[Attr::UID, Attr::VALUE]) else {
+        return true;
+    };
+    party.values(Attr::RELATIONSHIPS).all(|relationship| {
+        let source = relationship.get(Attr::SOURCE).and_then(|s| s.get(Attr::ID));
+        source
+            .filter(|id| id.class() != Cls::GENERIC_ID)
+            .and_then(|id| id.text_at(Attr::VALUE))
+            .is_none_or(|id| object_id_of(id) == object_id_of(own))
+    })
 }
 
 /// Returns the archetype id in `archetype_details`.

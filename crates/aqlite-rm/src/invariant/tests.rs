@@ -158,6 +158,18 @@ const VIOLATIONS: &[(&str, &str)] = &[
         r#"{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.a.v1","archetype_details":{"archetype_id":{"value":"openEHR-EHR-CLUSTER.b.v1"}}}"#,
         "Archetype_details_valid",
     ),
+    (
+        r#"{"_type":"PERSON","uid":{"_type":"OBJECT_VERSION_ID","value":"a::s::2"},"archetype_node_id":"openEHR-DEMOGRAPHIC-PERSON.p.v1","archetype_details":{"archetype_id":{"value":"openEHR-DEMOGRAPHIC-PERSON.p.v1"}},"relationships":[{"source":{"id":{"_type":"HIER_OBJECT_ID","value":"b"}}}]}"#,
+        "Relationships_validity",
+    ),
+    (
+        r#"{"_type":"PERSON","uid":{"_type":"OBJECT_VERSION_ID","value":"a::s::2"},"archetype_node_id":"openEHR-DEMOGRAPHIC-PERSON.p.v1","archetype_details":{"archetype_id":{"value":"openEHR-DEMOGRAPHIC-PERSON.p.v1"}},"relationships":[{"source":{"id":{"_type":"HIER_OBJECT_ID","value":"a"}}},{"source":{"id":{"_type":"OBJECT_VERSION_ID","value":"a::s::1"}}},{"source":{"id":{"_type":"GENERIC_ID","value":"b"}}}]}"#,
+        "",
+    ),
+    (
+        r#"{"_type":"PERSON","archetype_node_id":"openEHR-DEMOGRAPHIC-PERSON.p.v1","archetype_details":{"archetype_id":{"value":"openEHR-DEMOGRAPHIC-PERSON.p.v1"}},"relationships":[{"source":{"id":{"_type":"HIER_OBJECT_ID","value":"b"}}}]}"#,
+        "",
+    ),
 ];
 
 #[test]
