@@ -54,17 +54,28 @@ pub(crate) fn at_once<F: Future>(future: F) -> Option<F::Output> {
 mod tests {
     use super::*;
     use crate::RunInput;
+    use crate::bind::Instance;
     use crate::budget::Limit;
+    use crate::value::Value;
 
     #[test]
     fn a_host_can_end_a_run_at_a_pause() {
-        let action = format!("$gt0001.magnitude={}", vec!["1"; 500].join("+"));
-        let actions = vec![action; 1_000];
-        let rule = serde_json::json!({"priority": 1, "then": actions});
-        let guide = serde_json::json!({"id": "x.v1", "definition": {"rules": {"gt0002": rule}}})
-            .to_string();
-        let guide = crate::parse(&guide).unwrap().compile();
-        let input = RunInput::without_data();
+        // The condition visits all instances, so a pause is due before the action.
+        let guide = r#"{"id":"x.v1","definition":{
+            "data_bindings":{"gt0003":{"model_id":"openEHR-EHR-EVALUATION.a.v1","type":"INPUT",
+                "elements":{"gt0004":{"path":"/data[at0001]/items[at0002]"}}}},
+            "rules":{"gt0002":{"priority":1,"when":["any[$gt0004]($gt0004==2)"],"then":["$gt0001.magnitude=1"]}}}}"#;
+        let guide = crate::parse(guide).unwrap().compile();
+        let instance = |value| Instance {
+            values: vec![Value::Count(value)],
+            ..Instance::default()
+        };
+        let mut instances = vec![instance(1); 60_000];
+        instances.push(instance(2));
+        let input = RunInput {
+            instances: &[instances],
+            ..RunInput::without_data()
+        };
         let run = |pause: ControlFlow<()>| {
             let next_pause = move || -> Pause { Box::pin(ready(pause)) };
             at_once(guide.run_in_turns(&input, &next_pause)).unwrap()

@@ -25,21 +25,30 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
         references: Vec::new(),
         resolved: Cell::new(0),
         unknown: 0,
+        expressions: 0,
         problems: Vec::new(),
     };
     let guide = reader.guide(&root);
-    if reader.unknown > MAX_UNKNOWN {
-        let message = format!("the guide has more than {MAX_UNKNOWN} unknown members");
+    let excess = [
+        (
+            reader.unknown > MAX_UNKNOWN,
+            format!("the guide has more than {MAX_UNKNOWN} unknown members"),
+            "leave them out",
+        ),
+        (
+            reader.expressions > MAX_EXPRESSIONS,
+            format!("the expressions are longer than {MAX_EXPRESSIONS} bytes in all"),
+            "divide the guide into several, which run as a chain",
+        ),
+        (
+            reader.resolved.get() > MAX_BYTES,
+            format!("the references of the cards are longer than {MAX_BYTES} bytes in all"),
+            "shorten the labels and addresses of the description's references",
+        ),
+    ];
+    if let Some((_, message, remedy)) = excess.into_iter().find(|(exceeded, ..)| *exceeded) {
         let problem = Diagnostic::error("GDL0604", Span::default(), message);
-        return Err(vec![problem.with_help("leave them out")]);
-    }
-    if reader.resolved.get() > MAX_BYTES {
-        let message =
-            format!("the references of the cards are longer than {MAX_BYTES} bytes in all");
-        return Err(vec![
-            Diagnostic::error("GDL0604", Span::default(), message)
-                .with_help("shorten the labels and addresses of the description's references"),
-        ]);
+        return Err(vec![problem.with_help(remedy)]);
     }
     match guide {
         Some(mut guide) => {
@@ -67,6 +76,10 @@ pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
 /// known names, so it costs much more than its bytes.
 const MAX_UNKNOWN: usize = 10_000;
 
+/// The maximum bytes of all expressions of a guide. Compiled, each byte takes some hundred bytes of
+/// memory. The longest published guide has 25,000.
+const MAX_EXPRESSIONS: usize = 200_000;
+
 struct GuideReader<'a> {
     source: &'a str,
     references: Vec<Reference>,
@@ -75,6 +88,8 @@ struct GuideReader<'a> {
     resolved: Cell<usize>,
     /// The members so far that are compared with the known names.
     unknown: usize,
+    /// The bytes of the expressions so far.
+    expressions: usize,
     problems: Vec<Diagnostic>,
 }
 
@@ -277,9 +292,7 @@ impl GuideReader<'_> {
 
     fn condition(&mut self, item: &Item) -> Condition {
         let text = item.text().unwrap_or_default();
-        let expr = parse::condition(text)
-            .map_err(|d| self.report(item, text, d))
-            .ok();
+        let expr = self.parsed(item, text, parse::condition);
         Condition {
             text: text.to_owned(),
             span: item.span,
@@ -289,14 +302,27 @@ impl GuideReader<'_> {
 
     fn step(&mut self, item: &Item) -> Step {
         let text = item.text().unwrap_or_default();
-        let action = parse::action(text)
-            .map_err(|d| self.report(item, text, d))
-            .ok();
+        let action = self.parsed(item, text, parse::action);
         Step {
             text: text.to_owned(),
             span: item.span,
             action,
         }
+    }
+
+    /// Parses an expression; `None` with a problem if it is malformed, and beyond
+    /// [`MAX_EXPRESSIONS`].
+    fn parsed<T>(
+        &mut self,
+        item: &Item,
+        text: &str,
+        parse: fn(&str) -> Result<T, Diagnostic>,
+    ) -> Option<T> {
+        self.expressions = self.expressions.saturating_add(text.len());
+        if self.expressions > MAX_EXPRESSIONS {
+            return None;
+        }
+        parse(text).map_err(|d| self.report(item, text, d)).ok()
     }
 
     fn add_problem(&mut self, problem: Diagnostic) {
