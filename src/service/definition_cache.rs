@@ -1,7 +1,7 @@
 //! A cache of compiled definitions. Definitions never change once they are stored.
 
 use super::Service;
-use super::admission::{LARGE, Turn};
+use super::admission::LARGE;
 use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
@@ -15,18 +15,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The maximum total size in bytes of the texts from which the values of one cache were compiled.
-///
-/// A compiled template takes about two and a half times the memory of its text. A thousand
-/// templates of usual size fit.
-const MAX_COMPILED: usize = 20_000_000;
+/// Bytes of memory for two bytes of the text of a template: its constraint tree and its texts.
+const TEMPLATE_BYTES: usize = 5;
 
 /// Compiled definitions by name, version, time and storing id: a definition that was deleted and
-/// stored again is another one.
-#[derive(Default)]
+/// stored again is another one. They are weighed by the memory that they take.
 pub(crate) struct DefinitionCache {
-    templates: RefCell<Cache<Key, Compiled, MAX_COMPILED>>,
-    guides: RefCell<Cache<Key, CompiledGuide, MAX_COMPILED>>,
+    templates: RefCell<Cache<Key, Compiled>>,
+    guides: RefCell<Cache<Key, CompiledGuide>>,
     /// By name of a template: the key of its latest version when it was last read, and all stored
     /// versions at that time.
     latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,
@@ -52,24 +48,16 @@ impl Key {
     }
 }
 
-impl Compiled {
-    /// Returns its web template, if that is within the limits. The first request derives it, in a
-    /// turn.
-    pub async fn web(&self, call: &Call<'_>) -> Result<&WebTemplate, Failure> {
-        let _turn = match self.web.get() {
-            Some(_) => Turn::default(),
-            None => call.turn(LARGE).await?,
-        };
-        let web = self.web.get_or_init(|| WebTemplate::of(&self.template));
-        if web.is_complete {
-            Ok(web)
-        } else {
-            Err(super::template::web_too_large())
+impl DefinitionCache {
+    /// Creates an empty cache. A quarter of its `bytes` is for guides.
+    pub fn new(bytes: usize) -> DefinitionCache {
+        DefinitionCache {
+            templates: RefCell::new(Cache::new(bytes / 4 * 3)),
+            guides: RefCell::new(Cache::new(bytes / 4)),
+            latest: RefCell::default(),
         }
     }
-}
 
-impl DefinitionCache {
     /// Removes everything.
     pub fn clear(&self) {
         self.templates.borrow_mut().clear();
@@ -85,6 +73,15 @@ impl DefinitionCache {
         Some(KnownTemplate { state, compiled })
     }
 
+    /// Derives the web template of a template, and weighs it.
+    fn derived<'c>(&self, compiled: &'c Rc<Compiled>) -> &'c WebTemplate {
+        compiled.web.get_or_init(|| {
+            let web = WebTemplate::of(&compiled.template);
+            self.templates.borrow_mut().grow(compiled, web.bytes);
+            web
+        })
+    }
+
     /// Returns a guide, compiled.
     pub fn guide(&self, stored: &Definition) -> Result<Rc<CompiledGuide>, Failure> {
         let key = Key::of(stored);
@@ -95,14 +92,36 @@ impl DefinitionCache {
         let guide = gdl::parse(&stored.body)
             .map_err(|problems| Failure::stored("guide", &stored.name, &stored.body, &problems))?;
         let guide = Rc::new(guide.compile());
+        let bytes = guide.bytes(stored.body.len());
         self.guides
             .borrow_mut()
-            .insert(key, Rc::clone(&guide), stored.body.len());
+            .insert(key, Rc::clone(&guide), bytes);
         Ok(guide)
     }
 }
 
 impl<R: Repository> Service<R> {
+    /// Returns the web template of a template, if that is within the limits. The first request
+    /// derives it, in a turn.
+    pub(crate) async fn web<'c>(
+        &self,
+        call: &Call<'_>,
+        compiled: &'c Rc<Compiled>,
+    ) -> Result<&'c WebTemplate, Failure> {
+        let web = match compiled.web.get() {
+            Some(known) => known,
+            None => {
+                let _turn = call.turn(LARGE).await?;
+                self.definition_cache.derived(compiled)
+            }
+        };
+        if web.is_complete {
+            Ok(web)
+        } else {
+            Err(super::template::web_too_large())
+        }
+    }
+
     /// Returns the latest version of a template, if there is one, as it was when the call first
     /// read it.
     pub(crate) async fn template_of(
@@ -214,7 +233,7 @@ impl<R: Repository> Service<R> {
         self.definition_cache.templates.borrow_mut().insert(
             key,
             Rc::clone(&compiled),
-            stored.body.len(),
+            stored.body.len() / 2 * TEMPLATE_BYTES,
         );
         Ok(compiled)
     }

@@ -357,6 +357,8 @@ pub struct Config {
     pub origins: Vec<String>,
     /// The sizes of the pieces of a load.
     pub load_sizes: LoadSizes,
+    /// Bytes of the compiled templates, with their web templates, and guides that stay in memory.
+    pub compiled_bytes: usize,
     /// The units of work of a query between two pauses, see `Budget::piece`.
     pub query_piece: u64,
 }
@@ -379,6 +381,7 @@ impl Default for Config {
             debug: false,
             origins: Vec::new(),
             load_sizes: LoadSizes::default(),
+            compiled_bytes: 40_000_000,
             query_piece: Budget::default().piece,
         }
     }
@@ -428,9 +431,9 @@ impl<R: Repository> Service<R> {
     pub fn new(repository: R, config: Config) -> Service<R> {
         Service {
             repository,
-            config,
             layouts: LayoutStore::new(),
-            definition_cache: DefinitionCache::default(),
+            definition_cache: DefinitionCache::new(config.compiled_bytes),
+            config,
             terminology: None,
             #[cfg(feature = "server")]
             refusals: RefusalCounts::default(),

@@ -164,7 +164,7 @@ impl<R: Repository> Service<R> {
         let written = (ObjectKind::Composition, call.permission.act);
         check_write(call, call.param(0)?, written, Some(id))?;
         let compiled = self.template_or_refusal(call, id).await?;
-        let web = compiled.web(call).await?;
+        let web = self.web(call, &compiled).await?;
         let _turn = call.turn(text.len()).await?;
         flat::read(text, shape, &compiled.template, web, &iso(call.now))
             .map_err(|findings| Failure::unconsumed(call.dialect, &findings))
@@ -228,7 +228,7 @@ impl<R: Repository> Service<R> {
                 ),
             )
         })?;
-        let web = compiled.web(call).await?;
+        let web = self.web(call, &compiled).await?;
         let _turn = call.turn(node.tree().size()).await?;
         Representation::simplified(call, node, shape, media_type, &compiled.template, web)
     }
@@ -254,7 +254,7 @@ impl<R: Repository> Service<R> {
             return failure;
         };
         // The keys are an addition: without them the failure is reported by its paths.
-        let Ok(web) = compiled.web(call).await else {
+        let Ok(web) = self.web(call, &compiled).await else {
             return failure;
         };
         let Ok(_turn) = call.turn_for_body().await else {

@@ -225,7 +225,7 @@ impl<R: Repository> Service<R> {
         match form {
             Form::Canonical(format) => self.canonical_example(call, root, format).await,
             Form::Simplified(shape, media_type) => {
-                let web = compiled.web(call).await?;
+                let web = self.web(call, &compiled).await?;
                 let _turn = call.turn(LARGE).await?;
                 let shown =
                     Representation::simplified(call, root, shape, media_type, template, web)?;
@@ -257,7 +257,7 @@ impl<R: Repository> Service<R> {
         let found = self.chosen(call).await?;
         let etag = format!("{}/web", definition_etag(&found));
         let compiled = self.compiled_template(Some(call), &found).await?;
-        let web = compiled.web(call).await?;
+        let web = self.web(call, &compiled).await?;
         let turn = call.turn(LARGE).await?;
         let body = web_text(web, &compiled.template, self.config.limits.result)?;
         drop(turn);

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// A least-recently-used cache: evicts values once their weights exceed `MAX_WEIGHT` together.
+/// A least-recently-used cache: evicts values once their weights exceed a maximum together.
 ///
 /// The value that was inserted last is never evicted, whatever its weight: the request that
 /// inserted it uses it.
-pub(crate) struct Cache<K, V, const MAX_WEIGHT: usize> {
+pub(crate) struct Cache<K, V> {
     entries: HashMap<K, Entry<V>>,
     weight: usize,
+    max_weight: usize,
     /// The number of uses so far. The entry with the lowest number is the least recently used one.
     uses: u64,
 }
@@ -21,17 +22,17 @@ struct Entry<V> {
     used: u64,
 }
 
-impl<K, V, const MAX_WEIGHT: usize> Default for Cache<K, V, MAX_WEIGHT> {
-    fn default() -> Cache<K, V, MAX_WEIGHT> {
+impl<K: Hash + Eq + Clone, V> Cache<K, V> {
+    /// Creates an empty cache.
+    pub fn new(max_weight: usize) -> Cache<K, V> {
         Cache {
             entries: HashMap::new(),
             weight: 0,
+            max_weight,
             uses: 0,
         }
     }
-}
 
-impl<K: Hash + Eq + Clone, V, const MAX_WEIGHT: usize> Cache<K, V, MAX_WEIGHT> {
     /// Returns the value of a key, and marks it as used.
     pub fn get(&mut self, key: &K) -> Option<Rc<V>> {
         let entry = self.entries.get_mut(key)?;
@@ -57,8 +58,27 @@ impl<K: Hash + Eq + Clone, V, const MAX_WEIGHT: usize> Cache<K, V, MAX_WEIGHT> {
         ) {
             self.weight -= replaced.weight;
         }
+        self.evict();
+    }
+
+    /// Adds to the weight of a value that is in use and has grown, and evicts others until the rest
+    /// fits. A value that has been evicted is left alone.
+    pub fn grow(&mut self, value: &Rc<V>, weight: usize) {
+        let mut entries = self.entries.values_mut();
+        let Some(grown) = entries.find(|entry| Rc::ptr_eq(&entry.value, value)) else {
+            return;
+        };
+        self.uses += 1;
+        grown.used = self.uses;
+        grown.weight += weight;
+        self.weight += weight;
+        self.evict();
+    }
+
+    /// Evicts the least recently used values until the rest fits.
+    fn evict(&mut self) {
         // The newest entry always stays, even if it alone exceeds the limit.
-        while self.weight > MAX_WEIGHT && self.entries.len() > 1 {
+        while self.weight > self.max_weight && self.entries.len() > 1 {
             let oldest = self
                 .entries
                 .iter()
@@ -78,7 +98,7 @@ impl<K: Hash + Eq + Clone, V, const MAX_WEIGHT: usize> Cache<K, V, MAX_WEIGHT> {
 
     /// Removes all values.
     pub fn clear(&mut self) {
-        *self = Cache::default();
+        *self = Cache::new(self.max_weight);
     }
 
     /// Returns the sum of the weights as it is counted, and as the entries have it.
@@ -97,8 +117,8 @@ mod tests {
     /// The maximum weight of the caches of these tests.
     const MAX_WEIGHT: usize = 20_000_000;
 
-    fn cache(weights: &[usize]) -> Cache<usize, usize, MAX_WEIGHT> {
-        let mut cache = Cache::default();
+    fn cache(weights: &[usize]) -> Cache<usize, usize> {
+        let mut cache = Cache::new(MAX_WEIGHT);
         weights
             .iter()
             .enumerate()
@@ -116,6 +136,23 @@ mod tests {
             [0, 1, 2, 3].map(|key| cache.get(&key).is_some()),
             [true, false, true, true]
         );
+    }
+
+    #[test]
+    fn value_that_grows_evicts_others() {
+        let third = MAX_WEIGHT / 3;
+        let mut cache = cache(&[third, third, third]);
+        let first = cache.get(&0).unwrap();
+        cache.grow(&first, third);
+        assert_eq!(
+            [0, 1, 2].map(|key| cache.get(&key).is_some()),
+            [true, false, true]
+        );
+        assert_eq!(cache.weights(), (3 * third, 3 * third));
+        cache.remove(&0);
+        // It is no value of the cache any more.
+        cache.grow(&first, third);
+        assert_eq!(cache.weights(), (third, third));
     }
 
     #[test]

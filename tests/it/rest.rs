@@ -441,18 +441,13 @@ impl Run {
             return 0;
         }
         let service = start(Config {
-            load_sizes: aqlite::service::LoadSizes::default(),
-            query_piece: Config::default().query_piece,
-            documentation: String::new(),
             system_id: String::from("test.example"),
             base_url: BASE.to_owned(),
-            hosts: Vec::new(),
             auth: if option("auth: off") {
                 Auth::Refuse
             } else {
                 Auth::Open
             },
-            log: true,
             admin: !option("admin: off"),
             limits: Limits {
                 body: 200_000,
@@ -461,16 +456,14 @@ impl Run {
                 parameters: 100_000,
                 ..Limits::default()
             },
-            smart: Vec::new(),
             exact_archetypes: option("archetypes: exact"),
             flat_dialect: if option("flat: ehrbase") {
                 Maker::Ehrbase
             } else {
                 Maker::Better
             },
-            trusts_compositions: false,
-            debug: false,
             origins: vec![String::from("https://page.example")],
+            ..Config::default()
         });
         let unwanted = match service.writes_tables() {
             true => "tables: off",

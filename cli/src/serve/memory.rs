@@ -2,7 +2,7 @@
 //!
 //! | share | purpose |
 //! |---|---|
-//! | 1/2 | caches of the service threads: parts of segments, pages of SQLite, layouts |
+//! | 1/2 | caches of the service threads: parts of segments, pages of SQLite, layouts, definitions |
 //! | 1/8 | documents, rows and results of all running queries |
 //! | 1/8 | long texts, and everything made of them |
 //! | 1/8 | pages of the connections that write |
@@ -39,6 +39,8 @@ pub struct Memory {
     pub reader_pages: usize,
     /// Bytes of the layouts of a thread.
     pub layouts: usize,
+    /// Bytes of the compiled templates and guides of a thread.
+    pub compiled: usize,
     /// Bytes of the parts of segments that a thread keeps between queries.
     pub kept_parts: usize,
     /// Bytes of the parts of segments that one query loads.
@@ -57,7 +59,8 @@ impl Memory {
             writer_pages: (bytes / 16).min(PAGES),
             reader_pages: (thread / 16).min(PAGES),
             layouts: (thread / 16).min(LAYOUTS),
-            kept_parts: thread / 8 * 3,
+            compiled: thread / 8,
+            kept_parts: thread / 16 * 5,
             loaded_parts: thread / 8 * 3,
             load_parts: (bytes / 16 / LOAD_PART).clamp(1, threads),
         }
@@ -93,7 +96,8 @@ mod tests {
         for (bytes, threads) in [(LEAST, 1), (LEAST, 64), (gib, 2), (64 * gib, 16)] {
             let memory = Memory::divide(bytes, threads);
             let readers = 2 * memory.reader_pages;
-            let caches = readers + memory.layouts + memory.kept_parts + memory.loaded_parts;
+            let definitions = memory.layouts + memory.compiled;
+            let caches = readers + definitions + memory.kept_parts + memory.loaded_parts;
             let divided = threads * caches + 2 * memory.writer_pages;
             // A part is in memory at least.
             let loads = (memory.load_parts - 1) * LOAD_PART;

@@ -306,7 +306,11 @@ impl ServiceThread {
         let shared = &setup.memory.shared;
         let admission = shared.admission(setup.config.limits.concurrency);
         let peers = others.peers.clone();
-        let service = Service::new(connections.repository(), setup.config).with_memory(shared);
+        let config = Config {
+            compiled_bytes: setup.memory.compiled,
+            ..setup.config
+        };
+        let service = Service::new(connections.repository(), config).with_memory(shared);
         let service = service.with_threads(Box::new(others));
         let service = match setup.terminology {
             Some(base) => service.with_terminology(Box::new(FhirServer::new(&base))),

@@ -20,6 +20,8 @@ pub(super) use text::JsonText;
 pub struct WebTemplate {
     /// The root node.
     pub tree: WebNode,
+    /// The approximate bytes of memory of all nodes.
+    pub bytes: usize,
     /// Whether the web template is within the size limit. Otherwise nodes are missing and it must
     /// not be used.
     pub is_complete: bool,

@@ -74,13 +74,18 @@ impl StoredColumns {
 }
 
 /// The verified versions that were used last, by uid.
-#[derive(Default)]
-pub(super) struct VerifiedVersions(RefCell<Cache<String, KnownVersion, MAX_VERIFIED>>);
+pub(super) struct VerifiedVersions(RefCell<Cache<String, KnownVersion>>);
 
 /// A version with its EHR.
 struct KnownVersion {
     ehr_id: String,
     version: VerifiedVersion,
+}
+
+impl Default for VerifiedVersions {
+    fn default() -> VerifiedVersions {
+        VerifiedVersions(RefCell::new(Cache::new(MAX_VERIFIED)))
+    }
 }
 
 impl VerifiedVersions {

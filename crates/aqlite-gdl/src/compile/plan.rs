@@ -32,7 +32,19 @@ pub struct CompiledGuide {
     pub problems: Vec<Diagnostic>,
 }
 
+/// Bytes of memory for an operation: the node that was parsed, the operation with its constant, and
+/// the overhead of the allocator.
+const OPERATION_BYTES: usize = 500;
+
+/// Bytes of memory for a byte of the other parts of a guide, whose texts have positions and keys.
+const TEXT_COPIES: usize = 5;
+
 impl CompiledGuide {
+    /// Returns the approximate bytes of memory of the guide, given the length of its text.
+    pub fn bytes(&self, text: usize) -> usize {
+        TEXT_COPIES * text + OPERATION_BYTES * self.ops.len()
+    }
+
     /// Returns whether a run may count or add up values by the elements that hold them.
     pub(crate) fn reads_elements(&self) -> bool {
         let reads = |op: &Op| matches!(op, Op::Read(_, Attribute::Count | Attribute::Sum));

@@ -74,6 +74,7 @@ pub(super) fn web_template(template: &Template) -> WebTemplate {
     id::assign(&mut tree, Cls::ANY);
     WebTemplate {
         tree,
+        bytes: MOST - builder.left.get(),
         is_complete: builder.left.get() > 0,
     }
 }
