@@ -119,12 +119,12 @@ impl Failure {
         ))
     }
 
-    /// Creates an error for a body that cannot be decompressed.
+    /// Creates an error for a body that cannot be read or decompressed.
     #[cfg(feature = "gzip")]
     pub fn of_gzip(error: GzipError) -> Failure {
         match error {
             GzipError::Malformed => Failure::bad_request(
-                "the body cannot be decompressed: it is cut off, or is not gzip as its Content-Encoding states",
+                "the body cannot be read: it is cut off, its chunks are malformed, or it is not gzip as its Content-Encoding states",
             ),
             GzipError::Members => Failure::new(
                 413,
