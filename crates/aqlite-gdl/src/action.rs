@@ -213,18 +213,22 @@ impl Machine<'_> {
             let value = self.read(slot, aggregate).into_owned();
             return Some(value).filter(|v| !v.is_null()).into_iter().collect();
         }
-        let now = || (code == "currentDateTime").then_some(Value::moment(self.input.clock.now));
-        let last = own
+        let now = || match code {
+            "currentDateTime" => Some(Value::moment(self.input.clock.now)),
+            "currentDate" => self.input.clock.today().map(Value::moment),
+            _ => None,
+        };
+        let value = own
             .and_then(|v| v.last().cloned())
             .or_else(now)
-            .or_else(|| slot.map(|s| s.last.clone()));
-        let last = last.filter(|v| !v.is_null());
-        match (last, attribute) {
+            .or_else(|| slot.map(|s| s.current().clone()));
+        let value = value.filter(|v| !v.is_null());
+        match (value, attribute) {
             (None, _) => Vec::new(),
-            (Some(last), None) => vec![last],
-            (Some(last), Some(name)) => {
+            (Some(value), None) => vec![value],
+            (Some(value), Some(name)) => {
                 let attribute = Attribute::parse(name).unwrap_or(Attribute::Whole);
-                calc::attribute(&last, attribute).into_iter().collect()
+                calc::attribute(&value, attribute).into_iter().collect()
             }
         }
     }

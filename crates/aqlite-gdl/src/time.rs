@@ -85,22 +85,24 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Returns the current date.
+    /// Returns the current date of the calendar in the zone of evaluation. Like each date of the
+    /// data it has no zone itself, so that it equals the same date there.
     pub(crate) fn today(self) -> Option<Moment> {
-        self.settled(self.now.date()?, None)
+        let midnight = NaiveDateTime::new(self.now.local_date()?, NaiveTime::MIN);
+        Moment::at(midnight, 0, Precision::Date)
     }
 
     /// Adds like [`Moment::plus`], across changes of the offset: a day ends at the same time of
     /// day, and an hour has always the same length.
     pub(crate) fn plus(self, moment: Moment, amount: f64, unit: TimeUnit) -> Option<Moment> {
-        self.settled(moment.plus(amount, unit)?, Some(unit))
+        self.settled(moment.plus(amount, unit)?, unit)
     }
 
-    fn settled(self, moment: Moment, unit: Option<TimeUnit>) -> Option<Moment> {
+    fn settled(self, moment: Moment, unit: TimeUnit) -> Option<Moment> {
         match self.zone.filter(|_| moment.zoned) {
             None => Some(moment),
             // An hour has a fixed length: the moment stays and its offset is looked up.
-            Some(zone) if unit.is_some_and(TimeUnit::is_of_clock) => Some(Moment {
+            Some(zone) if unit.is_of_clock() => Some(Moment {
                 offset: zone.offset(moment.millis)?,
                 ..moment
             }),
@@ -227,19 +229,6 @@ impl Moment {
             precision: Precision::DateTime,
             zoned: false,
         }
-    }
-
-    /// Returns the date of the moment in its own offset.
-    pub fn date(self) -> Option<Moment> {
-        let date = Moment::at(
-            NaiveDateTime::new(self.local()?.date(), NaiveTime::MIN),
-            self.offset,
-            Precision::Date,
-        )?;
-        Some(Moment {
-            zoned: self.zoned,
-            ..date
-        })
     }
 
     /// Keeps the local time and adjusts the offset to the zone. A local time that occurs twice
@@ -584,7 +573,7 @@ mod tests {
             summer_clock("2025-06-01T23:00:00Z")
                 .today()
                 .map(|d| (d.text(), d.offset)),
-            Some((String::from("2025-06-02"), 7200))
+            Some((String::from("2025-06-02"), 0))
         );
         // A time of the data is shown in the offset that it names.
         let clock = summer_clock("2025-03-29T12:00:00Z");
