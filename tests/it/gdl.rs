@@ -661,7 +661,7 @@ fn a_terminology_from_outside_decides_first() {
             (terminology == "ATC").then_some(ancestor == "C10AA" && code == "X1")
         }
     }
-    let given = [("drug".to_owned(), Value::coded("ATC", "X1", ""))];
+    let given = [("drug".to_owned(), Value::coded("ATC(2024)", "X1", ""))];
     let guide = compiled(&json!({"id": "t", "definition": {
         "data_bindings": {"in": {"model_id": "m", "type": "INPUT", "elements": {"drug": {"path": "/a"}}}},
         "rules": {"r": {"priority": 1, "when": ["$drug is_a local::gt2002|Statin|"]}}}, "ontology": ontology()}));

@@ -31,6 +31,7 @@ fn values() -> Vec<Json> {
         coded("local", "at0005", "Yes"),
         coded("local", "at0006", "No"),
         coded("ATC", "at0005", "It's"),
+        coded("ATC(2024)", "at0005", "It's"),
         json!({"_type": "DV_BOOLEAN", "value": true}),
         json!({"_type": "DV_DATE_TIME", "value": "2023-12-31T23:59:59"}),
         json!({"_type": "DV_DATE", "value": "2024-01-01"}),

@@ -3,7 +3,7 @@
 use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
 use super::time::{Clock, Moment, Precision, TimeUnit};
-use super::value::{Coded, Quantity, Value, grouped, integer, real};
+use super::value::{Quantity, Value, grouped, integer, real};
 use chrono::{Datelike, NaiveDate};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -344,13 +344,12 @@ fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
 }
 
 fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
-    let code = |x: &Coded, y: &Coded| x.code == y.code && x.terminology == y.terminology;
     Ok(match (a, b) {
         (Value::Coded(_), Value::Coded(_)) | (Value::Ordinal(_), Value::Ordinal(_)) => {
             a.same_code(b)
         }
         (Value::Ordinal(o), Value::Coded(c)) | (Value::Coded(c), Value::Ordinal(o)) => {
-            code(&o.symbol, c)
+            o.symbol.is_same(c)
         }
         (Value::Coded(c), Value::Text(t)) | (Value::Text(t), Value::Coded(c)) => c.text == *t,
         (Value::Text(x), Value::Text(y)) | (Value::Duration(x), Value::Duration(y)) => x == y,

@@ -9,6 +9,7 @@ use super::conversion::Conversions;
 use super::expr::ast::Operator;
 use super::run::RunInput;
 use super::value::{Quantity, Value, real};
+use aqlite_rm::terminology::{is_same_terminology, name_and_version};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -545,18 +546,20 @@ impl<'a> Machine<'a> {
             .guide
             .term_bindings
             .iter()
-            .filter(|b| b.terminology.eq_ignore_ascii_case(&code.terminology));
+            .filter(|b| is_same_terminology(&b.terminology, &code.terminology));
         if !bindings
             .clone()
             .all(|b| self.budget.work(1 + b.codes.len() + b.sets.len()))
         {
             return None;
         }
+        // Hosts know terminologies by their names.
+        let (name, _) = name_and_version(&code.terminology);
         let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
         let falls = |ancestor: &String| {
             // A lookup for each of thousands of bound codes is more than one step.
             self.budget.work(ANCESTOR_STEPS + code.code.len() / 16)
-                && self.input.subsumes(&code.terminology, ancestor, &code.code)
+                && self.input.subsumes(name, ancestor, &code.code)
         };
         Some(bound.any(falls))
     }

@@ -124,7 +124,7 @@ pub fn agrees(expected: &str, actual: &Value) -> bool {
         (Value::Ordinal(e), Value::Ordinal(a)) => {
             e.value == a.value && e.symbol.code == a.symbol.code
         }
-        (Value::Coded(e), Value::Coded(a)) => e.code == a.code && e.terminology == a.terminology,
+        (Value::Coded(e), Value::Coded(a)) => e.is_same(a),
         (Value::Boolean(e), Value::Boolean(a)) => e == *a,
         (Value::Moment(e, _), Value::Moment(a, _)) => e.millis == a.millis,
         (Value::Count(e), Value::Count(a)) => e == *a,

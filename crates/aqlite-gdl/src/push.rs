@@ -17,7 +17,7 @@ use super::compile::{Attribute, CompiledGuide, split_path};
 use super::expr::ast::{Expr, Operator};
 use super::names::is_path;
 use super::time::{Clock, Moment, Precision, TimeUnit};
-use super::value::{Coded, Quantity, Value, integer};
+use super::value::{Quantity, Value, integer};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
 
@@ -141,11 +141,10 @@ impl Pusher<'_> {
                 quantity(&column, operator, &q)
             }
             (Operator::Equal, Some(Value::Coded(code)), Attribute::Whole) => {
-                Some(coded(&column, &code))
+                Some(coded(&column, &code.code))
             }
             (Operator::Equal, Some(Value::Text(code)), Attribute::Code) => {
-                let path = format!("{column}/defining_code/code_string");
-                Some(unless_absent(&path, &format!("{path}='{}'", quoted(&code))))
+                Some(coded(&column, &code))
             }
             (Operator::Equal, Some(Value::Text(unit)), Attribute::Unit) => Some(unless_absent(
                 &format!("{column}/units"),
@@ -191,16 +190,10 @@ fn quantity(column: &str, operator: Operator, q: &Quantity) -> Option<String> {
     ))
 }
 
-fn coded(column: &str, code: &Coded) -> String {
+/// Builds the condition for a code. It does not test the terminology, whose id may have a version.
+fn coded(column: &str, code: &str) -> String {
     let path = format!("{column}/defining_code/code_string");
-    let terminology = format!(
-        "{column}/defining_code/terminology_id/value='{}'",
-        quoted(&code.terminology)
-    );
-    unless_absent(
-        &path,
-        &format!("({path}='{}' AND {terminology})", quoted(&code.code)),
-    )
+    unless_absent(&path, &format!("{path}='{}'", quoted(code)))
 }
 
 /// Returns whether a path ends in an attribute that is a DV_DATE_TIME, such as the `time` of an

@@ -6,6 +6,7 @@ use super::expr::ast::Operator;
 use super::run::Terminology;
 use super::value::Value;
 use aqlite_rm::order;
+use aqlite_rm::terminology::name_and_version;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use std::rc::Rc;
 /// set?
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Subsumption {
-    /// The name of the terminology, such as `SNOMED-CT`.
+    /// The name of the terminology, such as `SNOMED-CT`, without a version.
     pub terminology: String,
     /// The code, or the address of the value set, that is bound to a term of the guide.
     pub ancestor: String,
@@ -168,7 +169,8 @@ impl CompiledGuide {
                 .chain(addresses)
                 .filter(|(term, _)| terms.contains(&***term));
             let bound = bound.flat_map(|(_, codes)| codes.iter().map(|code| &**code));
-            let name = binding.terminology.to_ascii_lowercase();
+            let (name, _) = name_and_version(&binding.terminology);
+            let name = name.to_ascii_lowercase();
             let ancestors = bound.map(|code: &str| (code, sets.contains(code)));
             found.entry(name).or_default().extend(ancestors);
         }
@@ -196,7 +198,8 @@ impl CompiledGuide {
     }
 }
 
-/// Returns the terminology and the code of a coded value.
+/// Returns the name of the terminology and the code of a coded value.
 fn key(value: &Value) -> Option<(&str, &str)> {
-    value.code().map(|code| (&*code.terminology, &*code.code))
+    let code = value.code()?;
+    Some((name_and_version(&code.terminology).0, &code.code))
 }

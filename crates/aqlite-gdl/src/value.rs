@@ -3,6 +3,7 @@
 
 use super::time::Moment;
 use aqlite_rm::number;
+use aqlite_rm::terminology::is_same_terminology;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -185,11 +186,10 @@ impl Value {
 
     /// Returns whether two ordinals or coded texts have equal rank and code, whatever their texts.
     pub fn same_code(&self, other: &Value) -> bool {
-        let same = |a: &Coded, b: &Coded| a.code == b.code && a.terminology == b.terminology;
         match (self, other) {
-            (Value::Coded(a), Value::Coded(b)) => same(a, b),
+            (Value::Coded(a), Value::Coded(b)) => a.is_same(b),
             (Value::Ordinal(a), Value::Ordinal(b)) => {
-                a.value == b.value && same(&a.symbol, &b.symbol)
+                a.value == b.value && a.symbol.is_same(&b.symbol)
             }
             _ => false,
         }
@@ -232,6 +232,13 @@ impl Value {
             Value::Duration(_) => "DV_DURATION",
             Value::Object(_) => "object",
         }
+    }
+}
+
+impl Coded {
+    /// Returns whether the codes are equal, in one terminology ([`is_same_terminology`]).
+    pub(crate) fn is_same(&self, other: &Coded) -> bool {
+        self.code == other.code && is_same_terminology(&self.terminology, &other.terminology)
     }
 }
 

@@ -41,9 +41,7 @@ impl CodeGroup {
     /// A code set is also named by `openehr`, by its identifier, and by usual spellings of its
     /// issuer.
     pub fn is_named(&self, terminology: &str) -> bool {
-        let name = terminology
-            .split_once('(')
-            .map_or(terminology, |(name, _)| name);
+        let (name, _) = name_and_version(terminology);
         let is_same = |known: &str| known.eq_ignore_ascii_case(name);
         let is_alias = || {
             let mut sets = ALIASES.iter();
@@ -348,6 +346,23 @@ static ALIASES: [(&CodeGroup, &[&str]); 4] = [
     ),
     (&MEDIA_TYPES, &["IANA", "IANA_media_types"]),
 ];
+
+/// Splits a `terminology_id` into its name and its version: `name[(version)]` (RM, Base Types,
+/// TERMINOLOGY_ID).
+pub fn name_and_version(terminology: &str) -> (&str, Option<&str>) {
+    match terminology.split_once('(') {
+        Some((name, version)) => (name.trim_end(), Some(version.trim_end_matches(')'))),
+        None => (terminology, None),
+    }
+}
+
+/// Returns whether two `terminology_id` name one terminology. Ignores case. Versions count only if
+/// both have one.
+pub fn is_same_terminology(a: &str, b: &str) -> bool {
+    let ((a, a_version), (b, b_version)) = (name_and_version(a), name_and_version(b));
+    let versions = a_version.zip(b_version);
+    a.eq_ignore_ascii_case(b) && versions.is_none_or(|(a, b)| a == b)
+}
 
 /// Returns the English rubric of a common code.
 ///
