@@ -3,8 +3,9 @@
 use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
 use super::compile::{ActionPlan, Assign, Attribute, CompiledGuide, Op};
-use super::eval::{Machine, PartialProportion, Pending};
+use super::eval::Machine;
 use super::run::{Effects, Output, OutputOrigin, OutputValue};
+use super::slot::{PartialProportion, Pending, Slot};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
 use hashbrown::HashSet;
@@ -75,11 +76,12 @@ impl Machine<'_> {
                 return;
             }
             let slot_at = |slots: &[usize]| self.slots.get(*slots.get(index)?);
-            let condition = slot_at(conditions).map(|slot| &slot.last);
+            let condition = slot_at(conditions).map(Slot::current);
             if !conditions.is_empty() && condition != Some(&Value::Boolean(true)) {
                 continue;
             }
-            let value_at = |slots| slot_at(slots).map_or(Value::Null, |slot| slot.last.clone());
+            let value_at =
+                |slots| slot_at(slots).map_or(Value::Null, |slot| slot.current().clone());
             let local: Vec<(String, Vec<Value>)> = values
                 .iter()
                 .map(|(name, slots)| (name.clone(), vec![value_at(slots)]))
@@ -112,7 +114,7 @@ impl Machine<'_> {
     }
 
     /// Returns the values of a placeholder such as `{$gt0009.magnitude}`: all values with `all`,
-    /// otherwise the last one. For the code of a binding, `all` returns its instances, followed by
+    /// otherwise the one that a rule reads. For the code of a binding, `all` returns its instances, followed by
     /// the `created` ones. The values count as written. Once the budget is exceeded, the list is
     /// empty.
     pub fn placeholder_values(
@@ -197,7 +199,7 @@ impl Machine<'_> {
         let own = own.map(|(_, values)| values);
         let slot = self.guide.slot_of(code).and_then(|s| self.slots.get(s));
         if attribute == Some("all") {
-            self.budget.work(slot.map_or(0, super::eval::Slot::count));
+            self.budget.work(slot.map_or(0, Slot::count));
             return match own {
                 Some(own) => own.clone(),
                 None => slot

@@ -119,6 +119,7 @@ impl<'g> Compiler<'g> {
                 code: Arc::from(code),
                 assignable: false,
                 quantity: None,
+                bindings: Vec::new(),
             });
         }
         index
@@ -163,6 +164,7 @@ impl<'g> Compiler<'g> {
         let quantity = element.data_type.as_deref().and_then(is_quantity);
         if let Some(info) = self.out.slots.get_mut(slot) {
             info.quantity = info.quantity.or(quantity);
+            info.bindings.push(self.out.bindings.len());
         }
         let named = (
             Arc::from(element.id.as_str()),
@@ -584,18 +586,32 @@ impl<'g> Compiler<'g> {
             condition.variables(&mut |v| list.push(v));
         }
         let slots: Vec<usize> = order::distinct(list.iter().map(|v| self.slot(&v.code)));
-        // The `Read` operations must be consecutive, which `Op::Any` relies on: no other operation
-        // may be pushed in between.
+        // These operations must be consecutive, which `Op::Any` relies on: no other operation may be
+        // pushed in between.
         let first = OpId::try_from(self.out.ops.len()).unwrap_or(OpId::MAX);
-        for slot in &slots {
-            self.push(Op::Read(*slot, Attribute::Whole));
-        }
+        let listed = self.listed(&slots);
+        self.out.ops.extend(listed);
         let condition = self.expr(condition);
         self.push(op(
             first,
             u32::try_from(slots.len()).unwrap_or(u32::MAX),
             condition,
         ))
+    }
+
+    /// Returns the operations for the variables of `any` or `for_all`.
+    fn listed(&self, slots: &[usize]) -> Vec<Op> {
+        let info = |slot: &usize| self.out.slots.get(*slot);
+        let bindings = |slot| info(slot).map_or(&[][..], |info| &info.bindings);
+        let mut counts: HashMap<&[usize], usize> = HashMap::new();
+        for slot in slots {
+            *counts.entry(bindings(slot)).or_default() += 1;
+        }
+        let is_shared = |own: &[usize]| !own.is_empty() && counts.get(own).is_some_and(|n| *n > 1);
+        let listed = slots.iter();
+        listed
+            .map(|slot| Op::Listed(*slot, is_shared(bindings(slot))))
+            .collect()
     }
 
     fn variable(&mut self, variable: &'g Variable) -> OpId {

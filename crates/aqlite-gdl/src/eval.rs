@@ -8,13 +8,13 @@ use super::compile::{Attribute, CompiledGuide, Op, OpId};
 use super::conversion::Conversions;
 use super::expr::ast::Operator;
 use super::run::RunInput;
-use super::value::{Quantity, Value, real};
+use super::slot::Slot;
+use super::value::{Value, real};
 use aqlite_rm::terminology::{is_same_terminology, name_and_version};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-const NOT_PINNED: usize = usize::MAX;
 const MAX_NOTES: usize = 100;
 
 /// The steps of a lookup whether a code is subsumed by another.
@@ -47,53 +47,6 @@ pub(crate) fn add_note(notes: &mut Vec<RunNote>, note: RunNote) {
     }
 }
 
-/// The parts of a value that is not complete.
-#[derive(Clone, Debug)]
-pub(crate) enum Pending {
-    /// Unit and precision without a number.
-    Quantity(Quantity),
-    /// A proportion without numerator or denominator.
-    Proportion(PartialProportion),
-}
-
-/// The parts of a proportion that were set.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PartialProportion {
-    pub numerator: Option<f64>,
-    pub denominator: Option<f64>,
-    /// The kind; a ratio unless it is set.
-    pub kind: i64,
-    pub precision: Option<u8>,
-}
-
-/// The values of one variable, oldest first.
-#[derive(Clone, Debug)]
-pub(crate) struct Slot {
-    pub last: Value,
-    pub earlier: Vec<Value>,
-    pub null_flavor: Option<Box<Value>>,
-    /// The parts that were set before the value is complete. The variable has no value yet.
-    pub pending: Option<Pending>,
-    /// The number of the rule that set the variable last; 0 for none. Until that rule ends,
-    /// attributes change the value in place.
-    pub set_in: u32,
-    /// Whether the variable was set in this run.
-    pub assigned: bool,
-    /// Whether only `create` set the variable. The value then belongs to the created instance.
-    pub only_created: bool,
-    /// The index of the value of the instance that exists from the start, if `create` has set the
-    /// variable since.
-    pub own: Option<usize>,
-    /// The stored values of which values lack a part, by index in ascending order.
-    originals: Vec<(usize, Arc<serde_json::Value>)>,
-    pin: Cell<usize>,
-    /// The indexes of the values whose element an earlier value has, in ascending order.
-    repeated: Vec<usize>,
-    /// The number of values of which `total` is the sum; 0 if the sum is not known.
-    summed: Cell<usize>,
-    total: Cell<f64>,
-}
-
 /// A run in progress.
 pub(crate) struct Machine<'a> {
     pub guide: &'a CompiledGuide,
@@ -111,129 +64,6 @@ pub(crate) struct Machine<'a> {
     pub budget: Budget,
     conversions: Conversions,
     pinned: Cell<bool>,
-}
-
-impl Slot {
-    fn empty() -> Slot {
-        Slot {
-            last: Value::Null,
-            earlier: Vec::new(),
-            null_flavor: None,
-            pending: None,
-            set_in: 0,
-            assigned: false,
-            only_created: false,
-            own: None,
-            originals: Vec::new(),
-            pin: Cell::new(NOT_PINNED),
-            repeated: Vec::new(),
-            summed: Cell::new(0),
-            total: Cell::new(0.0),
-        }
-    }
-
-    /// Replaces the last value.
-    pub fn replace_last(&mut self, value: Value) -> Value {
-        let index = self.earlier.len();
-        self.originals.retain(|(of, _)| *of != index);
-        self.set_last(value)
-    }
-
-    fn set_last(&mut self, value: Value) -> Value {
-        self.summed.set(0);
-        std::mem::replace(&mut self.last, value)
-    }
-
-    /// Keeps the stored value of which the last value lacks a part. A quantity that was rounded when
-    /// it was stored keeps the rounded magnitude.
-    pub fn keep_original(&mut self, original: Arc<serde_json::Value>) {
-        let mut original = original;
-        if let Value::Quantity(quantity) = &self.last
-            && original
-                .get("magnitude")
-                .and_then(serde_json::Value::as_f64)
-                != Some(quantity.magnitude)
-            && let Some(member) = Arc::make_mut(&mut original).get_mut("magnitude")
-        {
-            *member = quantity.magnitude.into();
-        }
-        self.originals.push((self.earlier.len(), original));
-    }
-
-    /// Returns the stored value of which the value at an index lacks a part.
-    pub fn original(&self, index: usize) -> Option<Arc<serde_json::Value>> {
-        let found = self.originals.iter().rev().find(|(of, _)| *of == index);
-        found.map(|(_, original)| original.clone())
-    }
-
-    /// Returns the stored value of which the value that is read lacks a part.
-    pub fn current_original(&self) -> Option<Arc<serde_json::Value>> {
-        self.original(self.pin.get().min(self.earlier.len()))
-    }
-
-    /// Returns the value of the instance that exists from the start.
-    pub fn own_value(&self) -> &Value {
-        self.own.map_or(&self.last, |index| self.at(index))
-    }
-
-    /// Appends a value.
-    pub fn push(&mut self, value: Value) {
-        let before = self.set_last(value);
-        if !before.is_null() {
-            self.earlier.push(before);
-        }
-    }
-
-    /// Appends a value of an element that an earlier value has.
-    pub fn push_repeated(&mut self, value: Value) {
-        self.push(value);
-        self.repeated.push(self.earlier.len());
-    }
-
-    /// The number of values, each element counted once.
-    pub fn elements_count(&self) -> usize {
-        self.count().saturating_sub(self.repeated.len())
-    }
-
-    /// Iterates over the values, the oldest first, with one value for each element.
-    pub fn elements(&self) -> impl Iterator<Item = &Value> {
-        let mut repeated = self.repeated.iter().peekable();
-        self.all()
-            .enumerate()
-            .filter(move |(index, _)| repeated.next_if_eq(&index).is_none())
-            .map(|(_, value)| value)
-    }
-
-    /// The number of values.
-    pub fn count(&self) -> usize {
-        if self.last.is_null() {
-            0
-        } else {
-            self.earlier.len() + 1
-        }
-    }
-
-    /// Returns the value at an index, or the last value for an index beyond the end.
-    pub fn at(&self, index: usize) -> &Value {
-        self.earlier.get(index).unwrap_or(&self.last)
-    }
-
-    /// Iterates over all values, oldest first.
-    pub fn all(&self) -> impl Iterator<Item = &Value> {
-        self.earlier
-            .iter()
-            .chain(Some(&self.last))
-            .filter(|v| !v.is_null())
-    }
-
-    /// Returns the value that reading the variable yields: the last one, or the one at the index
-    /// that `any` found.
-    pub fn current(&self) -> &Value {
-        match self.pin.get() {
-            NOT_PINNED => &self.last,
-            index => self.at(index),
-        }
-    }
 }
 
 impl<'a> Machine<'a> {
@@ -272,7 +102,7 @@ impl<'a> Machine<'a> {
     pub fn unpin(&self) {
         if self.pinned.replace(false) {
             self.budget.work(self.slots.len());
-            self.slots.iter().for_each(|s| s.pin.set(NOT_PINNED));
+            self.slots.iter().for_each(Slot::unpin);
         }
     }
 
@@ -358,7 +188,7 @@ impl<'a> Machine<'a> {
             Op::ForAll(first, count, condition) => {
                 self.quantified(first, count, condition, instance, false)
             }
-            Op::Constant(_) | Op::Read(..) | Op::Column(..) => {
+            Op::Constant(_) | Op::Read(..) | Op::Column(..) | Op::Listed(..) => {
                 self.broken("an operation on a stored value is computed")
             }
         }
@@ -564,8 +394,9 @@ impl<'a> Machine<'a> {
         Some(bound.any(falls))
     }
 
-    /// Evaluates `any` and `for_all`: the condition at each index of the variables. A shorter list
-    /// continues with its last value.
+    /// Evaluates `any` and `for_all`: the condition at each index of the variables. Those of one
+    /// binding are read by instance, null where the instance has no value. A shorter list continues
+    /// with its last value.
     fn quantified(
         &self,
         first: OpId,
@@ -574,9 +405,10 @@ impl<'a> Machine<'a> {
         instance: Option<&Instance>,
         any: bool,
     ) -> Value {
-        // The compiler emits the variables as consecutive `Read` operations, see `Op::Any`.
-        let slots = || (first..first.saturating_add(count)).filter_map(|id| self.slot_read_by(id));
-        let len = slots().map(Slot::count).max().unwrap_or_default();
+        // The compiler emits the variables as consecutive operations, see `Op::Any`.
+        let slots = || (first..first.saturating_add(count)).filter_map(|id| self.listed(id));
+        let lengths = slots().map(|(slot, by_instance)| slot.visits(by_instance));
+        let len = lengths.max().unwrap_or_default();
         let cost = usize::try_from(count).unwrap_or(usize::MAX);
         // Over no values the result is unknown, not the `true` of mathematics: nothing was
         // recorded.
@@ -588,20 +420,24 @@ impl<'a> Machine<'a> {
             }
             // Pinning makes reads of these variables return the value at `index` while the
             // condition runs.
-            slots().for_each(|s| s.pin.set(index));
+            slots().for_each(|(slot, by_instance)| slot.pin(index, by_instance));
+            // An instance of other variables alone says nothing about these.
+            if slots().all(|(slot, _)| slot.current().is_null()) {
+                continue;
+            }
             match truth(&self.eval(condition, instance)) {
                 // `any` keeps the indexes pinned, so that the actions of the rule read the values
                 // it found.
                 Some(true) if any => return Value::Boolean(true),
                 Some(false) if !any => {
-                    slots().for_each(|s| s.pin.set(NOT_PINNED));
+                    slots().for_each(|(slot, _)| slot.unpin());
                     return Value::Boolean(false);
                 }
                 None => unknown = true,
                 Some(_) => {}
             }
         }
-        slots().for_each(|s| s.pin.set(NOT_PINNED));
+        slots().for_each(|(slot, _)| slot.unpin());
         if unknown || self.budget.is_exceeded() {
             Value::Null
         } else {
@@ -609,10 +445,10 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Returns the variable that an operation reads.
-    fn slot_read_by(&self, id: OpId) -> Option<&Slot> {
+    /// Returns a variable of `any` or `for_all`, and whether it is read by instance.
+    fn listed(&self, id: OpId) -> Option<(&Slot, bool)> {
         match self.guide.ops.get(usize::try_from(id).ok()?) {
-            Some(Op::Read(slot, _)) => self.slots.get(*slot),
+            Some(Op::Listed(slot, by_instance)) => Some((self.slots.get(*slot)?, *by_instance)),
             _ => None,
         }
     }

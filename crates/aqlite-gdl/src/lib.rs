@@ -50,6 +50,7 @@ mod read;
 mod readable;
 mod run;
 mod select;
+mod slot;
 pub mod stored;
 mod subsume;
 pub mod suite;

@@ -441,13 +441,14 @@ impl Machine<'_> {
     fn load(&mut self, plan: &BindingPlan, instance: &Instance, known: &mut HashSet<(usize, u32)>) {
         self.load_null_flavors(plan, instance);
         let cells = plan.columns.iter().zip(&instance.values).enumerate();
-        // Nulls are not pushed, so `count` and `last` see known values only.
-        for (index, (column, value)) in cells.filter(|(_, (_, v))| !v.is_null()) {
+        for (index, (column, value)) in cells {
             let Some(slot) = column.slot else { continue };
             let Some(slot) = self.slots.get_mut(slot) else {
                 return self.budget.broken("a column has no variable");
             };
             match instance.elements.get(index) {
+                // Nulls are not pushed, so `count` and `last` see known values only.
+                _ if value.is_null() => slot.skip(),
                 Some(element) if !known.insert((index, *element)) => {
                     slot.push_repeated(value.clone());
                 }

@@ -202,7 +202,7 @@ fn variable(machine: &Machine<'_>, slot: usize) -> VariableTrace {
     let value = machine
         .slots
         .get(slot)
-        .map(super::eval::Slot::current)
+        .map(super::slot::Slot::current)
         .filter(|v| !v.is_null());
     let value = value
         .filter(|value| machine.budget.value(value))

@@ -63,6 +63,8 @@ pub(crate) struct SlotInfo {
     /// The class of the variable, if the guide states it: a plain number becomes a quantity
     /// (`Some(true)`) or a count (`Some(false)`).
     pub quantity: Option<bool>,
+    /// The indexes of the bindings whose instances have the variable.
+    pub bindings: Vec<usize>,
 }
 
 /// The columns and predicates of one binding.
@@ -221,7 +223,10 @@ pub(crate) enum Op {
     /// `max` (true) or `min` of two values. Longer lists are nested.
     Extreme(bool, OpId, OpId),
     Fired(usize),
-    /// `any`: first variable, number of variables, condition. The variables are `Read` operations
+    /// A variable of `any` or `for_all`, and whether it is read by instance: another variable of
+    /// the list has the same bindings.
+    Listed(usize, bool),
+    /// `any`: first variable, number of variables, condition. The variables are `Listed` operations
     /// directly before the condition.
     Any(OpId, u32, OpId),
     ForAll(OpId, u32, OpId),
