@@ -304,7 +304,7 @@ impl Machine<'_> {
             return false;
         }
         let info = self.guide.slots.get(assign.slot);
-        let is_quantity = assign.quantity || info.and_then(|s| s.quantity).unwrap_or_default();
+        let is_quantity = info.and_then(|s| s.quantity).unwrap_or_default();
         let Some(slot) = self.slots.get(assign.slot) else {
             self.budget.broken("an assignment has no variable");
             return false;

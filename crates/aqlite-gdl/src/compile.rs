@@ -196,6 +196,7 @@ impl<'g> Compiler<'g> {
                 self.rule(i, rule);
             }
         }
+        self.quantities();
         self.outputs();
         self.null_flavors();
         let slots = self.slot_index.iter();
@@ -307,9 +308,9 @@ impl<'g> Compiler<'g> {
         }
     }
 
-    /// Compiles the actions of one rule, or the default actions.
-    // The order of actions does not matter: a unit may be set behind the magnitude.
-    fn steps(&mut self, steps: &'g [Step]) -> Vec<ActionPlan> {
+    /// Marks the variables of which any statement sets unit or precision. They are quantities from
+    /// the start, because a rule may set the unit after another has set the magnitude.
+    fn quantities(&mut self) {
         let targets = |step: &'g Step| match &step.action {
             Some(Action::Assign(v, _)) => vec![v],
             Some(Action::Create(_, list)) => list.iter().map(|(v, _)| v).collect(),
@@ -317,26 +318,30 @@ impl<'g> Compiler<'g> {
         };
         let says_quantity =
             |v: &&Variable| matches!(v.attribute.as_deref(), Some("unit" | "units" | "precision"));
-        let quantities: HashSet<&str> = steps
-            .iter()
-            .flat_map(targets)
-            .filter(says_quantity)
-            .map(|v| v.code.as_str())
-            .collect();
-        steps.iter().map(|s| self.step(s, &quantities)).collect()
+        let guide = self.guide;
+        for variable in guide.steps().flat_map(targets).filter(says_quantity) {
+            let slot = self.slot_index.get(variable.code.as_str());
+            if let Some(info) = slot.and_then(|slot| self.out.slots.get_mut(*slot)) {
+                info.quantity = Some(true);
+            }
+        }
     }
 
-    fn step(&mut self, step: &'g Step, quantities: &HashSet<&str>) -> ActionPlan {
+    fn steps(&mut self, steps: &'g [Step]) -> Vec<ActionPlan> {
+        steps.iter().map(|s| self.step(s)).collect()
+    }
+
+    fn step(&mut self, step: &'g Step) -> ActionPlan {
         self.span = step.span;
         match &step.action {
             None => ActionPlan::Nothing,
             Some(Action::Assign(v, e)) => self
-                .assign(v, e, quantities)
+                .assign(v, e)
                 .map_or(ActionPlan::Nothing, ActionPlan::Assign),
             Some(Action::Create(v, list)) => {
                 let binding = self.created_binding(v);
                 let values = list.iter();
-                let values = values.filter_map(|(v, e)| self.assign(v, e, quantities));
+                let values = values.filter_map(|(v, e)| self.assign(v, e));
                 ActionPlan::Create {
                     binding,
                     values: values.collect(),
@@ -418,12 +423,7 @@ impl<'g> Compiler<'g> {
         found
     }
 
-    fn assign(
-        &mut self,
-        variable: &'g Variable,
-        value: &'g Expr,
-        quantities: &HashSet<&str>,
-    ) -> Option<Assign> {
+    fn assign(&mut self, variable: &'g Variable, value: &'g Expr) -> Option<Assign> {
         let attribute = self.attribute(variable)?;
         let value = self.expr(value);
         let slot = self.slot(&variable.code);
@@ -435,7 +435,6 @@ impl<'g> Compiler<'g> {
             slot,
             attribute,
             value,
-            quantity: quantities.contains(variable.code.as_str()),
         })
     }
 

@@ -60,8 +60,8 @@ pub(crate) struct SlotInfo {
     pub code: Arc<str>,
     /// Whether a rule or default action can set the variable.
     pub assignable: bool,
-    /// The class of the variable, if the guide states it: a plain number becomes a quantity
-    /// (`Some(true)`) or a count (`Some(false)`).
+    /// The class of the variable, if the guide states it or sets a unit or precision: a plain number
+    /// becomes a quantity (`Some(true)`) or a count (`Some(false)`).
     pub quantity: Option<bool>,
     /// The indexes of the bindings whose instances have the variable.
     pub bindings: Vec<usize>,
@@ -199,9 +199,6 @@ pub(crate) struct Assign {
     pub slot: usize,
     pub attribute: Attribute,
     pub value: OpId,
-    /// Whether the same group of actions sets a unit or precision of the variable: it is then a
-    /// quantity.
-    pub quantity: bool,
 }
 
 /// An operation. Operands precede it in the arena, so evaluation cannot loop.
