@@ -218,6 +218,18 @@ fn pushdown_changes_only_the_work() {
 }
 
 #[test]
+fn predicates_beyond_the_conditions_of_a_query_are_left_to_the_run() {
+    let (records, now) = (records(), Moment::parse(NOW, 0).unwrap());
+    for count in [50, 500] {
+        let guide = guide(&vec!["PATH >= 5,kg"; count]);
+        let (plain, pushed) = (&guide.queries()[0], &guide.queries_at(now)[0]);
+        assert!(pushed.aql.len() > plain.aql.len());
+        let (expected, _) = seen(&guide, plain, &records, now);
+        assert_eq!(seen(&guide, pushed, &records, now).0, expected, "{count}");
+    }
+}
+
+#[test]
 fn pushed_predicates_are_conditions_of_the_query() {
     let condition = |predicate: &str| {
         let aql = guide(&[predicate]).queries_at(Moment::parse(NOW, 0).unwrap())[0]

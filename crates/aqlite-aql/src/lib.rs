@@ -33,7 +33,7 @@ pub use aqlite_engine::answer::{
     ResultFormat, ResultSet, Row, RowValue, Run, ScanStatistics, ValueId, plan, query,
 };
 pub use author_texts::author_texts;
-pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
+pub use check::{CheckOptions, MAX_CONDITIONS, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, Diagnosis, complete, diagnose, diagnose_with};
 pub use document_query::{document_query, patient_query};
 pub use executed::executed;

@@ -9,10 +9,13 @@ use super::run::Options;
 use super::stored::{ValueReader, original_of_json, value_of_json};
 use super::time::{Clock, Moment};
 use super::value::Value;
-use aqlite_aql::RowValue;
+use aqlite_aql::{MAX_CONDITIONS, RowValue};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::order;
 use std::sync::Arc;
+
+/// The conditions of a query beside its columns and the predicates of the binding.
+const RESERVED: usize = 10;
 
 /// One occurrence of a model in the data: the values of the columns of its binding.
 #[derive(Clone, Debug, Default)]
@@ -205,7 +208,14 @@ impl CompiledGuide {
         let template = template.filter(|t| class_of(t).is_none()).map(quoted);
         let template =
             template.map(|t| format!("{composition}/archetype_details/template_id/value='{t}'"));
-        let conditions: Vec<String> = template.into_iter().chain(pushed(index, &place)).collect();
+        // Predicates are optional conditions: those beyond the limit of the query are left out.
+        let mut room = MAX_CONDITIONS.saturating_sub(conditions_of(&select) + RESERVED);
+        let fits = |condition: &String| {
+            let left = room.checked_sub(conditions_of(condition));
+            left.inspect(|left| room = *left).is_some()
+        };
+        let pushed = pushed(index, &place).into_iter().filter(fits);
+        let conditions: Vec<String> = template.into_iter().chain(pushed).collect();
         let from = from_and_where(class, &binding.model_id, &conditions);
         Some(BindingQuery {
             id: binding.id.clone(),
@@ -350,6 +360,12 @@ impl QueryColumn {
             QueryColumn::Time | QueryColumn::Source => None,
         }
     }
+}
+
+/// Returns a number that the conditions and predicates in a part of a query do not exceed. Each
+/// follows a bracket or a blank.
+fn conditions_of(part: &str) -> usize {
+    1 + part.matches(['[', ' ']).count()
 }
 
 /// Returns the query behind `EHR e CONTAINS`: the model as `o`, in its composition `c`.
