@@ -189,12 +189,21 @@ impl Machine<'_> {
         let template = template.and_then(|(id, _)| templates.iter().find(|t| t.id == *id));
         let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
         let resource = template.and_then(|t| fill::filled(&t.object, &value_of));
+        let deleted = resource.as_ref().filter(|_| action.kind == "delete");
+        let resource_id = deleted.and_then(reference_to);
         ActionOut {
             kind: action.kind.clone(),
             description: fill::filled_text(&action.description, Missing::Empty, &value_of),
-            resource,
+            resource: resource.filter(|_| resource_id.is_none()),
+            resource_id,
         }
     }
+}
+
+/// Returns the relative reference of a resource (CDS Hooks 2.0, `resourceId` of actions).
+fn reference_to(resource: &Json) -> Option<String> {
+    let text = |name: &str| resource.get(name)?.as_str();
+    Some(format!("{}/{}", text("resourceType")?, text("id")?))
 }
 
 fn link(link: &Link) -> LinkOut {

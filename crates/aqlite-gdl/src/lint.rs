@@ -442,7 +442,37 @@ impl<'g> Lint<'g> {
                 self.warn("GDL0406", rule.span, message, help);
             }
         }
+        self.suggested_actions();
         self.unreachable();
+    }
+
+    /// Reports suggested actions whose template is not defined, and deletions of a resource that is
+    /// not named.
+    fn suggested_actions(&mut self) {
+        let templates = self.guide.templates.iter();
+        let templates: HashMap<&str, _> = templates.map(|t| (t.id.as_str(), &t.object)).collect();
+        for rule in &self.guide.rules {
+            let suggestions = rule.cards.iter().flat_map(|card| &card.suggestions);
+            for action in suggestions.flat_map(|suggestion| &suggestion.actions) {
+                let Some((id, _)) = &action.template else {
+                    continue;
+                };
+                let object = templates.get(id.as_str());
+                let has = |name: &str| {
+                    let member = object.and_then(|object| object.get(name));
+                    member.is_some_and(serde_json::Value::is_string)
+                };
+                if object.is_none() {
+                    let message = format!("template `{}` is not defined", shown(id));
+                    let help = "add it under `definition.templates`";
+                    self.warn("GDL0312", rule.span, message, help);
+                } else if action.kind == "delete" && !(has("resourceType") && has("id")) {
+                    let message = format!("the resource `{}` to delete has no `id`", shown(id));
+                    let help = "add `resourceType` and `id`: CDS Hooks names the resource by them";
+                    self.warn("GDL0317", rule.span, message, help);
+                }
+            }
+        }
     }
 
     /// Reports a guide that never does anything, and rules that can never fire.

@@ -384,6 +384,9 @@ impl GuideReader<'_> {
             self.required(suggestion, "a suggestion", "label");
             for action in listed_in(suggestion, "actions") {
                 self.required(action, "a suggested action", "description");
+                if action.get("resource_template").is_none() {
+                    self.missing(action, "a suggested action", "resource_template");
+                }
                 self.one_of(action, "type", &["create", "update", "delete"]);
             }
         }
@@ -394,10 +397,14 @@ impl GuideReader<'_> {
         let reference = format!("{name}_reference");
         let given = item.text_of(name).or_else(|| item.text_of(&reference));
         if given.is_none_or(str::is_empty) {
-            let message = format!("{what} has no `{name}`");
-            let help = format!("add `{name}`: CDS Hooks requires it");
-            self.add_problem(Diagnostic::warning("GDL0317", item.span, message).with_help(help));
+            self.missing(item, what, name);
         }
+    }
+
+    fn missing(&mut self, item: &Item, what: &str, name: &str) {
+        let message = format!("{what} has no `{name}`");
+        let help = format!("add `{name}`: CDS Hooks requires it");
+        self.add_problem(Diagnostic::warning("GDL0317", item.span, message).with_help(help));
     }
 
     /// Reports a member whose text is none of these.

@@ -208,9 +208,12 @@ pub struct ActionOut {
     pub kind: String,
     /// The action in words.
     pub description: String,
-    /// The resource with its placeholders filled.
+    /// The resource with its placeholders filled. None for the deletion of a resource with an id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<serde_json::Value>,
+    /// The relative reference of the resource to delete, such as `MedicationRequest/5`.
+    #[serde(rename = "resourceId", skip_serializing_if = "Option::is_none")]
+    pub resource_id: Option<String>,
 }
 
 /// Instances, resources and cards that actions create besides values of variables.
