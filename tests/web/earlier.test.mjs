@@ -159,7 +159,7 @@ test("values of a form of a guide return after another guide was shown", () =>
   visit(browser, server.address, async (page) => {
     await page.click("#tab-guide");
     await page.click("#guide-form-tab");
-    const field = page.locator("#guide-form input[type=number]").first();
+    const field = page.locator("#guide-form input[inputmode=decimal]").first();
     await field.fill("151");
     const guides = page.locator(".choice:has(input[name=guide])");
     await guides.nth(1).click();

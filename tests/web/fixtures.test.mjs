@@ -241,12 +241,9 @@ test("a form has the units, ranges and choices of the templates", () =>
     await page.click("#guide-form-tab");
     const unit = form(page).getByLabel("Systolic, unit");
     await expect(unit.locator("option")).toHaveText(["not chosen", "mm[Hg]", "kPa"]);
-    await expect(field(page, "Systolic")).toHaveAttribute("max", "1000");
     await expect(form(page).locator(".form-range").first()).toHaveText(
       "0 to 1000 mm[Hg], 0 to 133 kPa",
     );
-    await unit.selectOption("kPa");
-    await expect(field(page, "Systolic")).toHaveAttribute("max", "133");
   }));
 
 test("the values of a patient fill the form, and those of another patient replace them", () =>
@@ -257,7 +254,7 @@ test("the values of a patient fill the form, and those of another patient replac
     const said = page.locator("#guide-filled");
     const patient = page.locator("#patient");
     await expect(said).toHaveText(/^The values of P\d+ are filled in|has no values/);
-    const numbers = form(page).locator("input[type=number]");
+    const numbers = form(page).locator("input[inputmode=decimal]");
     const values = () =>
       numbers.evaluateAll((inputs) =>
         inputs

@@ -24,6 +24,7 @@ const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary, tim
 const { languages } = await load("code");
 const { destination } = await load("destination");
 const { idOf, nextVersion, outline } = await load("guide-outline");
+const { numberFrom } = await load("typed-number");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
   "rows" : [ [1.50, "x]\"[,"] ,[ null , {"_type":"DV_TEXT","value":"}, {"} ], [-0.0e5,[1,[2]]],["=1+1","@x"], [ true ,"über\n"] ] }`;
@@ -39,6 +40,30 @@ test("times of an axis are labeled as in ISO 8601, by the distance of the labels
     "23:00",
     "00:00\n2026-12-01",
   ]);
+});
+
+test("a typed number keeps its digits, and has a point or a comma as the decimal sign", () => {
+  const decimals = [
+    ["140.0", "140.0"],
+    ["128,50", "128.50"],
+    ["007,5", "7.5"],
+    ["0", "0"],
+    ["0,0", "0.0"],
+    ["-2,5", "-2.5"],
+    ["\u22122.5", "-2.5"],
+    ...["", ",5", "5,", "1 285", "1,285.5", "1.2.3", "1e3", "+5", "0x10", "x"].map((no) => [
+      no,
+      null,
+    ]),
+  ];
+  for (const [typed, read] of decimals) assert.equal(numberFrom(typed, "decimal"), read, typed);
+  for (const [typed, read] of [
+    ["12", "12"],
+    ["-3", "-3"],
+    ["012", "12"],
+    ...["1,5", "1.0", "1 2", "1e3", ""].map((no) => [no, null]),
+  ])
+    assert.equal(numberFrom(typed, "whole"), read, typed);
 });
 
 test("every cell of a result is found with its original digits", () => {

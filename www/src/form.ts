@@ -1,6 +1,8 @@
 // Forms made from web templates: a control for each input, and the values as FLAT.
 import { h } from "./dom";
+import { NumberText } from "./json";
 import type { Misplaced } from "./protocol";
+import { numberFrom, type NumberKind } from "./typed-number";
 import {
   label,
   meaning,
@@ -12,13 +14,17 @@ import {
 import { texts } from "./texts";
 
 /** The entered values: keys and values of the format FLAT. */
-export type Flat = Record<string, string | number | boolean>;
+export type Flat = Record<string, string | NumberText | boolean>;
 
 /** A control for one input. */
 export interface Control {
   element: HTMLInputElement | HTMLSelectElement;
-  /** The entered value, or `null`. */
-  value(): string | number | boolean | null;
+  /** Whether the value is a number. */
+  isNumber?: true;
+  /** The entered value; `null` if there is none or if it is unreadable. */
+  value(): string | null;
+  /** The reason why the entered text is unreadable; `null` if it is readable. */
+  problem(): string | null;
 }
 
 /** The classes whose only input is a choice without a suffix of its own. */
@@ -37,18 +43,30 @@ function choice(options: WebOption[], language: string): Control {
     h("option", { value: "" }, texts.templates.notChosen),
     ...options.map((option) => h("option", { value: option.value }, words(option))),
   );
-  return { element, value: () => element.value || null };
+  return { element, value: () => element.value || null, problem: () => null };
 }
 
 function field(
   attributes: Record<string, string | number>,
-  read: (text: string) => string | number = (text) => text,
+  read: (text: string) => string = (text) => text,
 ): Control {
   const element = h("input", { ...attributes, autocomplete: "off" });
   return {
     element,
     value: () => (element.value.trim() === "" ? null : read(element.value.trim())),
+    problem: () => null,
   };
+}
+
+function numeric(kind: NumberKind): Control {
+  const inputmode = kind === "decimal" ? "decimal" : "numeric";
+  const element = h("input", { type: "text", inputmode, autocomplete: "off" });
+  const value = () => numberFrom(element.value.trim(), kind);
+  const problem = () => {
+    const text = element.value.trim();
+    return text === "" || value() !== null ? null : texts.templates[kind]({ text });
+  };
+  return { element, isNumber: true, value, problem };
 }
 
 /** Returns the offset of this browser at a local time: `+02:00`. */
@@ -56,14 +74,6 @@ function zone(local: string): string {
   const minutes = -new Date(local).getTimezoneOffset();
   const two = (number: number) => String(Math.trunc(number)).padStart(2, "0");
   return `${minutes < 0 ? "-" : "+"}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
-}
-
-function bounded(input: WebInput): Record<string, number> {
-  const { min, max } = input.validation?.range ?? {};
-  return {
-    ...(typeof min === "number" ? { min } : {}),
-    ...(typeof max === "number" ? { max } : {}),
-  };
 }
 
 /** Returns the control for an input. */
@@ -79,10 +89,8 @@ export function control(input: WebInput, language: string): Control {
         language,
       ),
     };
-  if (input.type === "DECIMAL")
-    return field({ type: "number", step: "any", inputmode: "decimal", ...bounded(input) }, Number);
-  if (input.type === "INTEGER")
-    return field({ type: "number", step: 1, inputmode: "numeric", ...bounded(input) }, Number);
+  if (input.type === "DECIMAL") return numeric("decimal");
+  if (input.type === "INTEGER") return numeric("whole");
   if (input.type === "DATE") return field({ type: "date" });
   if (input.type === "TIME") return field({ type: "time", step: 1 });
   if (input.type === "DATETIME")
@@ -135,6 +143,15 @@ export class Form {
     return Object.assign({}, ...[...this.#fields.values()].map(entered)) as Flat;
   }
 
+  /** Returns the problems of unreadable texts. */
+  unreadable(): Misplaced[] {
+    const controls = [...this.#fields.values()].flatMap((field) => field.controls);
+    return controls.flatMap(({ key, control }) => {
+      const message = control.problem();
+      return message === null ? [] : [{ key, message }];
+    });
+  }
+
   /** Returns the texts of the controls by key. */
   texts(): Map<string, string> {
     const controls = [...this.#fields.values()].flatMap((field) => field.controls);
@@ -158,12 +175,7 @@ export class Form {
    * field.
    */
   showProblems(wrong: Misplaced[]): Misplaced[] {
-    for (const { line } of this.#fields.values()) {
-      line.querySelector(".wrong")?.remove();
-      const marked = line.querySelector("[aria-invalid]");
-      marked?.removeAttribute("aria-invalid");
-      marked?.removeAttribute("aria-describedby");
-    }
+    for (const { line } of this.#fields.values()) unmark(line);
     const elsewhere = wrong.filter(({ key, message }) => !this.#showProblem(key, message));
     this.element.querySelector<HTMLElement>("[aria-invalid]")?.focus();
     return elsewhere;
@@ -171,13 +183,9 @@ export class Form {
 
   #showProblem(key: string, message: string): boolean {
     const field = this.#field(key);
-    const element = field?.controls[0]?.control.element;
-    if (!field || !element) return false;
-    if (element.hasAttribute("aria-invalid")) return true;
-    const problem = h("small", { class: "wrong", id: `wrong-${element.id}` }, message);
-    field.line.append(problem);
-    element.setAttribute("aria-invalid", "true");
-    element.setAttribute("aria-describedby", problem.id);
+    const found = field?.controls.find((one) => one.key === key) ?? field?.controls[0];
+    if (!field || !found) return false;
+    mark(field.line, found.control.element, message);
     return true;
   }
 
@@ -312,15 +320,40 @@ export class Form {
 function entered({ controls }: Field): Flat {
   const there = controls.flatMap(({ key, input, control }) => {
     const value = control.value();
-    return value === null ? [] : [{ key, input, value }];
+    return value === null ? [] : [{ key, input, control, value }];
   });
   if (there.every(({ input }) => input.suffix === "unit")) return {};
   return Object.fromEntries(
-    there.map(({ key, input, value }) => [
+    there.map(({ key, input, control, value }) => [
       key,
-      input.type === "BOOLEAN" ? value === "true" : value,
+      control.isNumber
+        ? new NumberText(value)
+        : input.type === "BOOLEAN"
+          ? value === "true"
+          : value,
     ]),
   );
+}
+
+/** Shows a problem of a control in its line. Only the first problem of a line is shown. */
+export function mark(line: Element, element: HTMLElement, message: string): void {
+  if (line.querySelector(".wrong")) return;
+  const problem = h("small", { class: "wrong", id: `wrong-${(last += 1)}` }, message);
+  line.append(problem);
+  element.setAttribute("aria-invalid", "true");
+  const described = element.getAttribute("aria-describedby");
+  element.setAttribute("aria-describedby", described ? `${problem.id} ${described}` : problem.id);
+}
+
+/** Removes the problem of a line. */
+export function unmark(line: Element): void {
+  line.querySelector(".wrong")?.remove();
+  const marked = line.querySelector("[aria-invalid]");
+  if (!marked) return;
+  marked.removeAttribute("aria-invalid");
+  const described = (marked.getAttribute("aria-describedby") ?? "").replace(/^wrong-\d+ ?/, "");
+  if (described) marked.setAttribute("aria-describedby", described);
+  else marked.removeAttribute("aria-describedby");
 }
 
 function required({ min }: WebNode): HTMLElement | null {

@@ -1,6 +1,6 @@
 // A form for the inputs of a guide. Each input has a control. The values are literals as in fixtures.
 import { h } from "./dom";
-import { control, type Control } from "./form";
+import { control, mark, unmark, type Control } from "./form";
 import type { Hint, Hints } from "./guide-hints";
 import type { DescribedGuide, GuideInput } from "./guide-text";
 import type { WebInput } from "./web-template";
@@ -12,6 +12,8 @@ interface Field {
   controls: Control[];
   /** The entered value as a literal, or `null`. */
   literal(): string | null;
+  /** Whether the controls show a literal that was set. It needs not be readable. */
+  isSet?(): boolean;
   /** Shows a literal in the controls. */
   set(literal: string): void;
 }
@@ -20,7 +22,7 @@ function single(input: WebInput, language: string): Field {
   const only = control(input, language);
   return {
     controls: [only],
-    literal: () => only.value()?.toString() ?? null,
+    literal: () => only.value(),
     set: (literal) => (only.element.value = literal),
   };
 }
@@ -58,7 +60,7 @@ function choice(options: GuideInput["options"] = [], language: string): Field {
 }
 
 /** Creates controls for a number and its unit. Several units are a choice. */
-function quantity(units: string[], ranges: Hint["ranges"], language: string): Field {
+function quantity(units: string[], language: string): Field {
   const number = control({ type: "DECIMAL" }, language);
   const unit = control(
     units.length > 0
@@ -66,18 +68,8 @@ function quantity(units: string[], ranges: Hint["ranges"], language: string): Fi
       : { type: "TEXT" },
     language,
   );
-  const bound = () => {
-    const range = ranges.find(({ unit: one }) => one === unit.element.value);
-    for (const end of ["min", "max"] as const) {
-      const limit = range?.[end];
-      if (limit === undefined) number.element.removeAttribute(end);
-      else number.element.setAttribute(end, String(limit));
-    }
-  };
   if (unit.element instanceof HTMLSelectElement) unit.element.selectedIndex = 1;
   else unit.element.placeholder = texts.guideForm.unit;
-  unit.element.addEventListener("change", bound);
-  bound();
   const literal = () => {
     const amount = number.value();
     return amount === null
@@ -89,7 +81,6 @@ function quantity(units: string[], ranges: Hint["ranges"], language: string): Fi
     number.element.value = at < 0 ? given : given.slice(0, at);
     const named = at < 0 ? "" : given.slice(at + 1).trim();
     if (named) select(unit.element, named, named);
-    bound();
   };
   return { controls: [number, unit], literal, set };
 }
@@ -143,13 +134,9 @@ function options(input: GuideInput, hint: Hint | undefined): GuideInput["options
 function made(input: GuideInput, hint: Hint | undefined, language: string): Field {
   switch (input.control) {
     case "quantity":
-      return quantity(
-        [...new Set([...(input.units ?? []), ...(hint?.units ?? [])])],
-        hint?.ranges ?? [],
-        language,
-      );
+      return quantity([...new Set([...(input.units ?? []), ...(hint?.units ?? [])])], language);
     case "count":
-      return single({ type: "INTEGER", ...hint?.bounds }, language);
+      return single({ type: "INTEGER" }, language);
     case "boolean":
       return single({ type: "BOOLEAN" }, language);
     case "date_time":
@@ -172,15 +159,30 @@ function exact(field: Field): Field {
   let given: string | null = null;
   let shown = "";
   const texts = () => field.controls.map(({ element }) => element.value).join("\n");
+  const isSet = () => given !== null && texts() === shown;
   return {
     controls: field.controls,
-    literal: () => (given !== null && texts() === shown ? given : field.literal()),
+    literal: () => (isSet() ? given : field.literal()),
+    isSet,
     set: (literal) => {
       field.set(literal);
       given = literal;
       shown = texts();
     },
   };
+}
+
+/** Returns the control with an unreadable text. */
+function unreadable({ controls, isSet }: Field): Control | undefined {
+  return isSet?.() ? undefined : controls.find((one) => one.problem() !== null);
+}
+
+/** Copies the texts of fields for typing. */
+function copyTexts(from: Field, to: Field): void {
+  from.controls.forEach(({ element }, at) => {
+    const other = to.controls[at]?.element;
+    if (other instanceof HTMLInputElement) other.value = element.value;
+  });
 }
 
 /** Converts a value in the form of a trace to a literal; `null` if the form lacks this choice. */
@@ -237,8 +239,10 @@ export class GuideForm {
   take(other: GuideForm): void {
     const entered = new Map(other.#fields);
     for (const [variable, field] of this.#fields) {
-      const literal = entered.get(variable)?.literal();
-      if (literal !== null && literal !== undefined) field.set(literal);
+      const former = entered.get(variable);
+      const literal = former?.literal() ?? null;
+      if (literal !== null && former && !unreadable(former)) field.set(literal);
+      else if (former) copyTexts(former, field);
     }
     const now = other.now();
     if (now !== null) this.#now.set(now);
@@ -274,6 +278,19 @@ export class GuideForm {
   clear(): void {
     for (const field of [...this.#fields.map(([, field]) => field), this.#now])
       for (const { element } of field.controls.slice(0, 1)) element.value = "";
+  }
+
+  /** Marks the fields with unreadable texts. Returns their number. */
+  showUnreadable(): number {
+    const found = this.#fields.filter(([, field]) => {
+      const line = field.controls[0]?.element.closest(".form-field");
+      if (line) unmark(line);
+      const wrong = unreadable(field);
+      const message = wrong?.problem();
+      if (line && wrong && message) mark(line, wrong.element, message);
+      return wrong !== undefined;
+    });
+    return found.length;
   }
 
   /** Returns the entered values by variable. */

@@ -2,7 +2,7 @@
 // the node to which a variable is bound.
 import type { Engine } from "./engine";
 import type { DescribedGuide } from "./guide-text";
-import type { WebInput, WebNode, WebTemplate } from "./web-template";
+import type { WebNode, WebTemplate } from "./web-template";
 import { texts } from "./texts";
 
 /** The maximum number of templates that are read for a form. */
@@ -11,12 +11,8 @@ const TEMPLATES = 40;
 /** The constraints of templates on one variable. */
 export interface Hint {
   units: string[];
-  /** The range of each unit that has one. */
-  ranges: { unit: string; min?: number; max?: number }[];
   /** The choices as literals of fixtures. */
   options: { literal: string; text: string }[];
-  /** The range of a count. */
-  bounds: Pick<WebInput, "validation">;
   /** The ranges in words. */
   words: string;
 }
@@ -38,30 +34,19 @@ function inWords(range: Range, unit: string): string {
   return unit ? `${words} ${unit}` : words;
 }
 
-function numbers(range: Range): { min?: number; max?: number } {
-  const { min, max } = range ?? {};
-  return {
-    ...(typeof min === "number" ? { min } : {}),
-    ...(typeof max === "number" ? { max } : {}),
-  };
-}
-
 /** Returns the constraints of one node. */
 function hintOf({ rmType, inputs = [] }: WebNode, language: string): Hint {
-  const hint: Hint = { units: [], ranges: [], options: [], bounds: {}, words: "" };
+  const hint: Hint = { units: [], options: [], words: "" };
   const words: string[] = [];
   for (const input of inputs) {
     const list = input.list ?? [];
     if (rmType === "DV_QUANTITY" && input.suffix === "unit")
       for (const { value: unit, validation } of list) {
         hint.units.push(unit);
-        hint.ranges.push({ unit, ...numbers(validation?.range) });
         words.push(inWords(validation?.range, unit));
       }
-    else if (rmType === "DV_COUNT" && input.validation) {
-      hint.bounds = { validation: input.validation };
-      words.push(inWords(input.validation.range, ""));
-    } else if (rmType === "DV_ORDINAL" || rmType === "DV_CODED_TEXT")
+    else if (rmType === "DV_COUNT") words.push(inWords(input.validation?.range, ""));
+    else if (rmType === "DV_ORDINAL" || rmType === "DV_CODED_TEXT")
       for (const { value, label = value, localizedLabels, ordinal } of list) {
         const text = localizedLabels?.[language] ?? label;
         const code = `${value.includes("::") ? "" : "local::"}${value}|${label}|`;

@@ -777,6 +777,11 @@ export class GuideView {
   }
 
   async #tried(form: GuideForm): Promise<() => void> {
+    const count = form.showUnreadable();
+    if (count > 0) {
+      const message = texts.templates.unreadable({ count });
+      return () => this.#formOutcome.replaceChildren(h("p", { class: "bad" }, message));
+    }
     const { text: answer, milliseconds } = await this.#engine.call("tryGuide", {
       text: this.#text,
       inputs: form.literals(),

@@ -2,7 +2,8 @@
 import { selectedPath, holds, merged, name, query } from "./described";
 import { h, languageName, rove, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
-import { Form } from "./form";
+import { Form, type Flat } from "./form";
+import { print } from "./json";
 import type { Contents, TemplateDescription, TemplateNode, Patient } from "./protocol";
 import { destinationOf } from "./source";
 import type { WebTemplate } from "./web-template";
@@ -336,7 +337,7 @@ export class TemplateView {
     return line;
   }
 
-  #flat(): Record<string, string | number | boolean> {
+  #flat(): Flat {
     const context = {
       "ctx/language": this.#language.value,
       "ctx/territory": this.#territory.value,
@@ -346,19 +347,27 @@ export class TemplateView {
   }
 
   #showFlat(): void {
-    this.#outcome.replaceChildren(
-      h("pre", { tabindex: 0 }, h("code", {}, JSON.stringify(this.#flat(), null, 2))),
-    );
+    if (this.#isUnreadable()) return;
+    this.#outcome.replaceChildren(h("pre", { tabindex: 0 }, h("code", {}, print(this.#flat()))));
+  }
+
+  /** Marks the fields with unreadable texts. Returns whether there are any. */
+  #isUnreadable(): boolean {
+    const found = this.#entered?.unreadable() ?? [];
+    this.#entered?.showProblems(found);
+    if (found.length === 0) return false;
+    const message = texts.templates.unreadable({ count: found.length });
+    this.#outcome.replaceChildren(h("p", { class: "bad" }, message));
+    return true;
   }
 
   async #save(): Promise<void> {
-    if (!this.#entered) return;
-    this.#entered.showProblems([]);
+    if (!this.#entered || this.#isUnreadable()) return;
     try {
       const sent = {
         ehr: this.#patient.value,
         template: this.#shown,
-        text: JSON.stringify(this.#flat()),
+        text: print(this.#flat()),
       };
       const uid = await this.#host.change(texts.templates.saving, () =>
         this.#engine.call("addFlat", sent),

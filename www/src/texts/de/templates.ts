@@ -39,6 +39,14 @@ export const templates: Texts["templates"] = {
       one: "Nicht gespeichert: ein Feld hat ein Problem",
       other: `Nicht gespeichert: ${t.number(count)} Felder haben ein Problem`,
     }),
+  decimal: ({ text }) =>
+    `„${text}“ ist keine Zahl: nur Ziffern, mit einem Punkt oder einem Komma als Dezimalzeichen`,
+  whole: ({ text }) => `„${text}“ ist keine ganze Zahl: nur Ziffern`,
+  unreadable: ({ count }) =>
+    t.plural(count, {
+      one: "Ein Feld kann nicht gelesen werden",
+      other: `${t.number(count)} Felder können nicht gelesen werden`,
+    }),
   notChosen: "nicht ausgewählt",
   yes: "ja",
   no: "nein",

@@ -37,6 +37,14 @@ export const templates = {
       one: "Not saved: one field has a problem",
       other: `Not saved: ${t.number(count)} fields have a problem`,
     }),
+  decimal: ({ text }: { text: string }) =>
+    `“${text}” is not a number: write digits, with one point or one comma as the decimal sign`,
+  whole: ({ text }: { text: string }) => `“${text}” is not a whole number: write digits only`,
+  unreadable: ({ count }: { count: number }) =>
+    t.plural(count, {
+      one: "One field cannot be read",
+      other: `${t.number(count)} fields cannot be read`,
+    }),
   notChosen: "not chosen",
   yes: "yes",
   no: "no",

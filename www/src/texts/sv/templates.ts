@@ -39,6 +39,14 @@ export const templates: Texts["templates"] = {
       one: "Inte sparat: ett fält har ett problem",
       other: `Inte sparat: ${t.number(count)} fält har problem`,
     }),
+  decimal: ({ text }) =>
+    `”${text}” är inget tal: skriv siffror, med en punkt eller ett komma som decimaltecken`,
+  whole: ({ text }) => `”${text}” är inget heltal: skriv bara siffror`,
+  unreadable: ({ count }) =>
+    t.plural(count, {
+      one: "Ett fält kan inte läsas",
+      other: `${t.number(count)} fält kan inte läsas`,
+    }),
   notChosen: "inte valt",
   yes: "ja",
   no: "nej",
