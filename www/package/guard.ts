@@ -41,29 +41,14 @@ function isPanic(error: unknown): boolean {
   );
 }
 
-/** Checks that an argument is a text, for callers without types. */
-export function text(value: string, what = "query"): string {
-  if (typeof value === "string") return value;
-  throw new AqliteError(
-    `the ${what} is ${value === null ? "null" : `of type ${typeof value}`}, expected a text`,
-    { code: "ARGUMENT" },
-  );
-}
-
-/** Prints a time. An invalid date is an error. */
-export function moment(now: Date): string {
-  if (now instanceof Date && !Number.isNaN(now.getTime())) return now.toISOString();
-  throw new AqliteError("`now` is no valid `Date`", { code: "ARGUMENT" });
-}
-
-/** Prints an argument as JSON. A value without a JSON form, such as a `bigint`, is an error. */
-export function json(value: unknown, what: string): string {
+/**
+ * Frees an object of the module. A module that has failed cannot free it. The error of that failure
+ * was thrown, and is not hidden by another one.
+ */
+export function release(held: { free(): void } | undefined): void {
   try {
-    return JSON.stringify(value);
-  } catch (error) {
-    throw new AqliteError(
-      `${what} cannot be written as JSON: ${error instanceof Error ? error.message : String(error)}`,
-      { code: "ARGUMENT", cause: error },
-    );
+    held?.free();
+  } catch {
+    // See above.
   }
 }

@@ -9,7 +9,21 @@ import {
   tryGuide as tried,
 } from "aqlite-wasm";
 import { atOnce } from "../src/slices";
-import { guarded, json, moment, text } from "./guard";
+import {
+  LARGEST,
+  choice,
+  draft,
+  finite,
+  flag,
+  integer,
+  json,
+  moment,
+  object,
+  text,
+  texts,
+  wrong,
+} from "./arguments";
+import { guarded } from "./guard";
 import type {
   Completions,
   Diagnostic,
@@ -34,7 +48,7 @@ function bare(): Engine {
  */
 export function diagnose(q: string): Diagnostic[] {
   return guarded(
-    () => JSON.parse(bare().diagnose(text(q), new Date().toISOString())) as Diagnostic[],
+    () => JSON.parse(bare().diagnose(draft(q), new Date().toISOString())) as Diagnostic[],
   );
 }
 
@@ -52,7 +66,7 @@ export function explain(q: string): Explanation {
   return guarded(
     () =>
       JSON.parse(
-        atOnce(bare().begin_explanation(text(q), "{}", new Date().toISOString())),
+        atOnce(bare().begin_explanation(draft(q), "{}", new Date().toISOString())),
       ) as Explanation,
   );
 }
@@ -67,12 +81,18 @@ export function format(q: string): string {
  * also knows the names of templates.
  */
 export function complete(q: string, offset?: number): Completions {
-  return guarded(() => JSON.parse(bare().complete(text(q), offset ?? q.length)) as Completions);
+  return guarded(() => {
+    const at = integer(offset ?? draft(q).length, "the offset", 0, LARGEST);
+    return JSON.parse(bare().complete(draft(q), at)) as Completions;
+  });
 }
 
 /** Describes the word at an offset (in UTF-16 units). */
 export function hover(q: string, offset: number): Hover | null {
-  return guarded(() => JSON.parse(bare().hover(text(q), offset)) as Hover | null);
+  return guarded(() => {
+    const at = integer(offset, "the offset", 0, LARGEST);
+    return JSON.parse(bare().hover(draft(q), at)) as Hover | null;
+  });
 }
 
 /**
@@ -80,7 +100,9 @@ export function hover(q: string, offset: number): Hover | null {
  * openEHR has no factor between them.
  */
 export function convert(magnitude: number, from: string, to: string): number | undefined {
-  return guarded(() => converted(magnitude, text(from, "unit"), text(to, "unit")));
+  return guarded(() =>
+    converted(finite(magnitude, "the magnitude"), text(from, "the unit"), text(to, "the unit")),
+  );
 }
 
 /**
@@ -90,51 +112,60 @@ export function convert(magnitude: number, from: string, to: string): number | u
 export function describeGuide(
   guide: string,
   language = "en",
-  { now = new Date(), convertUnits = false }: { now?: Date; convertUnits?: boolean } = {},
+  options: { now?: Date; convertUnits?: boolean } = {},
 ): GuideDescription {
+  const { now = new Date(), convertUnits = false } = object(options);
   return guarded(
     () =>
       JSON.parse(
-        described(text(guide, "guide"), language, moment(now), convertUnits),
+        described(
+          text(guide, "the guide"),
+          text(language, "`language`"),
+          moment(now),
+          flag(convertUnits, "`convertUnits`"),
+        ),
       ) as GuideDescription,
   );
 }
 
+/** The syntaxes of guides. */
+const SYNTAXES = ["json", "odin"] as const;
+
 /** Prints a guide as GDL2 in JSON (GDL1 is translated), or as ODIN. */
 export function printGuide(guide: string, syntax: "json" | "odin" = "json"): string {
-  return guarded(() => printed(text(guide, "guide"), syntax));
+  return guarded(() => printed(text(guide, "the guide"), choice(syntax, "`syntax`", SYNTAXES)));
 }
 
 /**
  * Runs a guide on the values of a form, literals by variable: `{ gt0003: "80,kg" }`. With
  * `convertUnits`, quantities of compatible UCUM units are converted in comparisons. Without it,
- * such a comparison is unknown, and a note names both units.
+ * such a comparison is unknown, and a note names both units. A value that is no text, or whose
+ * variable the guide lacks, is an error.
  */
 export function runGuide(
   guide: string,
   inputs: Record<string, string>,
-  {
-    language = "en",
-    now = new Date(),
-    convertUnits = false,
-  }: { language?: string; now?: Date; convertUnits?: boolean } = {},
+  options: { language?: string; now?: Date; convertUnits?: boolean } = {},
 ): GuideRun {
+  const { language = "en", now = new Date(), convertUnits = false } = object(options);
+  const form = json(texts(inputs, "`inputs`"), "`inputs`");
+  const { bindings } = describeGuide(guide, language, { now, convertUnits });
+  const known = bindings.flatMap(({ elements }) => elements.map(({ id }) => id));
+  const unknown = Object.keys(inputs).find((variable) => !known.includes(variable));
+  if (unknown !== undefined)
+    throw wrong(`the guide has no variable \`${unknown}\`, only ${known.join(", ")}`);
   return guarded(
-    () =>
-      JSON.parse(
-        tried(text(guide, "guide"), json(inputs, "the form"), language, moment(now), convertUnits),
-      ) as GuideRun,
+    () => JSON.parse(tried(guide, form, language, moment(now), convertUnits)) as GuideRun,
   );
 }
 
 /** Runs the cases of a fixture file (YAML) on a guide. */
-export function testGuide(
-  guide: string,
-  fixture: string,
-  { now = new Date() }: { now?: Date } = {},
-): GuideTest {
+export function testGuide(guide: string, fixture: string, options: { now?: Date } = {}): GuideTest {
+  const { now = new Date() } = object(options);
   return guarded(
     () =>
-      JSON.parse(tested(text(guide, "guide"), text(fixture, "fixture"), moment(now))) as GuideTest,
+      JSON.parse(
+        tested(text(guide, "the guide"), text(fixture, "the fixture"), moment(now)),
+      ) as GuideTest,
   );
 }

@@ -6,7 +6,24 @@ import { atOnce, nextTask } from "../src/slices";
 import { opfs, type Root } from "../src/storage";
 import { dispose } from "./dispose";
 import { AqliteError, ofAnswer } from "./errors";
-import { guarded, json, moment, text } from "./guard";
+import {
+  LARGEST,
+  callback,
+  choice,
+  document,
+  draft,
+  flag,
+  id,
+  integer,
+  json,
+  moment,
+  object,
+  optional,
+  text,
+  texts,
+  wrong,
+} from "./arguments";
+import { guarded, release } from "./guard";
 import type { HostResponse, RequestLike } from "./host";
 import { QueryResult, RunObserver, throwIfAborted } from "./result";
 import { start } from "./start";
@@ -88,6 +105,12 @@ async function stored<T>(run: () => Promise<T>): Promise<T> {
 const PAGE = 10_000;
 /** The maximum number of rows of a page. */
 const LONGEST_PAGE = 1_000_000;
+/** The maximum numbers of sample patients and of their compositions, those of the page. */
+const MOST_EHRS = 100_000;
+const MOST_COMPOSITIONS = 1_000_000;
+
+const FORMATS = ["JSON", "FLAT", "STRUCTURED"] as const;
+const KINDS = ["full", "minimal"] as const;
 
 /** EHRs, templates, guides and stored queries, with the functions to query them. */
 export class Repository {
@@ -95,19 +118,27 @@ export class Repository {
   #journaled: JournaledRepository | undefined;
   readonly #base: string;
   readonly #admin: boolean;
+  /** The number of calls that have begun and not ended. */
+  #calls = 0;
+  /** Whether the module runs a call now, which may call functions of the program. */
+  #isRunning = false;
+  #isClosed = false;
 
   private constructor({ baseUrl = "http://localhost", admin = false }: OpenOptions) {
-    this.#base = baseUrl.replace(/\/+$/, "");
-    this.#admin = admin;
+    this.#base = text(baseUrl, "`baseUrl`").replace(/\/+$/, "");
+    this.#admin = flag(admin, "`admin`");
   }
 
   /** Opens a repository, and starts the module before. */
   static async open(options: OpenOptions = {}): Promise<Repository> {
-    await start();
+    const { name, folder, onProgress } = object(options);
+    optional(id, name, "`name`");
+    optional(id, folder, "`folder`");
+    optional(callback, onProgress, "`onProgress`");
     const repository = new Repository(options);
-    if (options.name === undefined)
-      repository.#memory = guarded(() => new Engine(repository.#base, false));
-    else await repository.#open(options.name, options);
+    await start();
+    if (name === undefined) repository.#memory = guarded(() => new Engine(repository.#base, false));
+    else await repository.#open(name, options);
     return repository;
   }
 
@@ -138,17 +169,18 @@ export class Repository {
   }
 
   /** Returns the data sets of a folder, the oldest first. */
-  static async list({ folder }: { folder?: string } = {}): Promise<DataSet[]> {
-    const sets = await setsIn(folder);
+  static async list(options: { folder?: string } = {}): Promise<DataSet[]> {
+    const sets = await setsIn(optional(id, object(options).folder, "`folder`"));
     const all = await stored(() => sets.list());
     return all.map(({ id, name, created, bytes }) => ({ id, name, created, bytes }));
   }
 
   /** Removes a data set with all its data. Returns false if it does not exist. */
-  static async remove(name: string, { folder }: { folder?: string } = {}): Promise<boolean> {
-    const sets = await setsIn(folder);
+  static async remove(name: string, options: { folder?: string } = {}): Promise<boolean> {
+    const sought = id(name, "the name").trim();
+    const sets = await setsIn(optional(id, object(options).folder, "`folder`"));
     return stored(async () => {
-      const found = (await sets.list()).find((set) => set.name === name);
+      const found = (await sets.list()).find((set) => set.name === sought);
       if (found) await sets.remove(found.id);
       return found !== undefined;
     });
@@ -157,33 +189,59 @@ export class Repository {
   /** Returns the repository of the module. */
   #engine(): Engine {
     const engine = this.#journaled?.repository ?? this.#memory;
-    if (engine) return engine;
+    if (engine && !this.#isClosed) return engine;
     throw new AqliteError("the repository was closed: open it again", { code: "CLOSED" });
   }
 
   /** Runs on data that contain all writes of other tabs and workers. */
-  async #reading<T>(run: (engine: Engine) => T): Promise<T> {
-    const call = () => guarded(() => run(this.#engine()));
-    const kept = this.#journaled;
-    return kept ? stored(() => kept.current(call)) : call();
+  #reading<T>(run: (engine: Engine) => T): Promise<T> {
+    return this.#counted(run, (kept, call) => kept.current(call));
   }
 
   /** Runs like `#reading`, and stores the writes before this resolves. */
-  async #writing<T>(run: (engine: Engine) => T): Promise<T> {
-    const call = () => guarded(() => run(this.#engine()));
-    const kept = this.#journaled;
-    return kept ? stored(() => kept.writing(call)) : call();
+  #writing<T>(run: (engine: Engine) => T): Promise<T> {
+    return this.#counted(run, (kept, call) => kept.writing(call));
+  }
+
+  /** Runs a call. The memory of the repository is freed after the last call has ended. */
+  async #counted<T>(
+    run: (engine: Engine) => T,
+    inTurn: (kept: JournaledRepository, call: () => T) => Promise<T>,
+  ): Promise<T> {
+    const call = () => this.#run(run);
+    this.#calls += 1;
+    try {
+      // The call may come from a function that a run calls. That run ends before this continues.
+      while (this.#isRunning) await undefined;
+      const kept = this.#journaled;
+      return kept ? await stored(() => inTurn(kept, call)) : call();
+    } finally {
+      this.#calls -= 1;
+      if (this.#isClosed) this.#free();
+    }
+  }
+
+  #run<T>(run: (engine: Engine) => T): T {
+    const engine = this.#engine();
+    this.#isRunning = true;
+    try {
+      return guarded(() => run(engine));
+    } finally {
+      this.#isRunning = false;
+    }
   }
 
   /** Answers a request of the REST interface. A wrong request results in a status, as over HTTP. */
-  async request({
-    method = "GET",
-    path,
-    headers = {},
-    body = "",
-  }: RestRequest): Promise<RestAnswer> {
-    const url = `${this.#base}${path.startsWith("/") ? path : `/v1/${path}`}`;
-    return this.#send(method.toUpperCase(), url, headers, body);
+  async request(request: RestRequest): Promise<RestAnswer> {
+    const { method = "GET", path, headers = {}, body = "" } = object(request, "the request");
+    if (typeof body === "object") throw wrong("the body is an object: pass `JSON.stringify(body)`");
+    const url = `${this.#base}${text(path, "the path").startsWith("/") ? path : `/v1/${path}`}`;
+    return this.#send(
+      text(method, "the method").toUpperCase(),
+      url,
+      texts(headers, "`headers`"),
+      text(body, "the body"),
+    );
   }
 
   #send(
@@ -214,16 +272,9 @@ export class Repository {
 
   /** Answers a `Request` with a `Response`, for Service Workers, workerd, Deno and Bun. */
   async fetch(request: RequestLike): Promise<HostResponse> {
-    const { pathname, search } = new URL(request.url);
-    const headers: Record<string, string> = {};
-    request.headers.forEach((value, name) => (headers[name] = value));
-    const answer = await this.#send(
-      request.method,
-      `${this.#base}${pathname}${search}`,
-      headers,
-      await request.text(),
-    );
-    return responseOf(answer, request.method);
+    const { method, path, headers, body } = await requestOf(request);
+    const answer = await this.#send(method, `${this.#base}${path}`, headers, body);
+    return responseOf(answer, method);
   }
 
   /** Sends a request. Throws if it is refused. */
@@ -234,33 +285,15 @@ export class Repository {
   }
 
   /** Creates an EHR. Returns its id. `subject` is the external reference of its EHR_STATUS. */
-  async createEhr({
-    ehrId,
-    subject,
-  }: { ehrId?: string; subject?: { id: string; namespace: string } } = {}): Promise<string> {
-    const reference = subject && {
-      external_ref: {
-        _type: "PARTY_REF",
-        id: { _type: "GENERIC_ID", value: subject.id, scheme: "id" },
-        namespace: subject.namespace,
-        type: "PERSON",
-      },
-    };
-    const id = "openEHR-EHR-EHR_STATUS.generic.v1";
-    const status = {
-      _type: "EHR_STATUS",
-      archetype_node_id: id,
-      archetype_details: { archetype_id: { value: id }, rm_version: "1.1.0" },
-      name: { _type: "DV_TEXT", value: "EHR status" },
-      subject: { _type: "PARTY_SELF", ...reference },
-      is_queryable: true,
-      is_modifiable: true,
-    };
+  async createEhr(
+    options: { ehrId?: string; subject?: { id: string; namespace: string } } = {},
+  ): Promise<string> {
+    const { ehrId, subject } = object(options);
     const { headers } = await this.#ask({
-      method: ehrId ? "PUT" : "POST",
-      path: ehrId ? `ehr/${encodeURIComponent(ehrId)}` : "ehr",
+      method: ehrId === undefined ? "POST" : "PUT",
+      path: ehrId === undefined ? "ehr" : `ehr/${inPath(ehrId, "the EHR id")}`,
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(status),
+      body: JSON.stringify(statusOf(subject)),
     });
     return tag(headers);
   }
@@ -271,7 +304,7 @@ export class Repository {
       method: "POST",
       path: "/rest/openehr/v1/definition/template/adl1.4",
       headers: { "content-type": "application/xml" },
-      body: text(opt, "template"),
+      body: text(opt, "the template"),
     });
     return lastOf(headers);
   }
@@ -285,19 +318,18 @@ export class Repository {
   /**
    * Describes a template, in a language if it has it. Returns `null` if there is none with this id.
    */
-  describeTemplate(id: string, language = ""): Promise<TemplateDescription | null> {
+  async describeTemplate(id: string, language = ""): Promise<TemplateDescription | null> {
+    text(id, "the template id");
+    text(language, "the language");
     return this.#reading(
-      (engine) =>
-        JSON.parse(
-          engine.describe(text(id, "template id"), language),
-        ) as TemplateDescription | null,
+      (engine) => JSON.parse(engine.describe(id, language)) as TemplateDescription | null,
     );
   }
 
   /** Returns a web template: the JSON of the media type `application/openehr.wt+json`. */
   async webTemplate(id: string): Promise<{ [name: string]: Json }> {
     const { body } = await this.#ask({
-      path: `definition/template/${encodeURIComponent(text(id, "template id"))}/webtemplate`,
+      path: `definition/template/${inPath(id, "the template id")}/webtemplate`,
     });
     return JSON.parse(body) as { [name: string]: Json };
   }
@@ -308,15 +340,16 @@ export class Repository {
    */
   async example(
     templateId: string,
-    {
-      kind = "full",
-      language,
-      format = "JSON",
-    }: { kind?: "full" | "minimal"; language?: string; format?: Format } = {},
+    options: { kind?: "full" | "minimal"; language?: string; format?: Format } = {},
   ): Promise<{ [name: string]: Json }> {
-    const query = new URLSearchParams({ kind, format, ...(language ? { language } : {}) });
+    const { kind = "full", language, format = "JSON" } = object(options);
+    const query = new URLSearchParams({
+      kind: choice(kind, "`kind`", KINDS),
+      format: choice(format, "`format`", FORMATS),
+      ...(optional(text, language, "`language`") ? { language } : {}),
+    });
     const { body } = await this.#ask({
-      path: `/rest/openehr/v1/definition/template/adl1.4/${encodeURIComponent(templateId)}/example?${query}`,
+      path: `/rest/openehr/v1/definition/template/adl1.4/${inPath(templateId, "the template id")}/example?${query}`,
       headers: { accept: "application/json" },
     });
     return JSON.parse(body) as { [name: string]: Json };
@@ -330,20 +363,18 @@ export class Repository {
   async addComposition(
     ehrId: string,
     composition: string | { [name: string]: Json },
-    { format, templateId }: { format?: Format; templateId?: string } = {},
+    options: { format?: Format; templateId?: string } = {},
   ): Promise<string> {
-    const body =
-      typeof composition === "object" && composition !== null
-        ? json(composition, "the composition")
-        : text(composition, "composition");
+    const { format, templateId } = object(options);
+    const body = document(composition, "the composition");
     const type = body.trimStart().startsWith("<") ? "application/xml" : "application/json";
     const query = new URLSearchParams({
-      ...(format ? { format } : {}),
-      ...(templateId ? { templateId } : {}),
+      ...(optional(choice, format, "`format`", FORMATS) ? { format } : {}),
+      ...(optional(id, templateId, "`templateId`") ? { templateId } : {}),
     });
     const { headers } = await this.#ask({
       method: "POST",
-      path: `ehr/${encodeURIComponent(ehrId)}/composition?${query}`,
+      path: `ehr/${inPath(ehrId, "the EHR id")}/composition?${query}`,
       headers: { "content-type": type, prefer: "return=minimal" },
       body,
     });
@@ -354,22 +385,20 @@ export class Repository {
    * Returns the findings that a commit would have for a composition (canonical JSON or XML). Empty
    * if it is valid. The template is the given one, or else the one named in the composition.
    */
-  validate(
+  async validate(
     composition: string | { [name: string]: Json },
     templateId?: string,
   ): Promise<Diagnostic[]> {
-    const document =
-      typeof composition === "object" && composition !== null
-        ? json(composition, "the composition")
-        : text(composition, "composition");
+    const written = document(composition, "the composition");
+    optional(id, templateId, "the template id");
     return this.#reading(
-      (engine) => JSON.parse(engine.validate(document, templateId)) as Diagnostic[],
+      (engine) => JSON.parse(engine.validate(written, templateId)) as Diagnostic[],
     );
   }
 
   /** Adds a guide (GDL1 or GDL2). Returns its id. */
   async addGuide(guide: string): Promise<string> {
-    const type = text(guide, "guide").trimStart().startsWith("{")
+    const type = text(guide, "the guide").trimStart().startsWith("{")
       ? "application/json"
       : "text/plain";
     const { headers } = await this.#ask({
@@ -388,24 +417,26 @@ export class Repository {
   async runGuide(
     guideId: string,
     ehrId: string,
-    { trace = false, language, now }: { trace?: boolean; language?: string; now?: Date } = {},
+    options: { trace?: boolean; language?: string; now?: Date } = {},
   ): Promise<{ [name: string]: Json }> {
+    const { trace = false, language, now } = object(options);
     const query = new URLSearchParams({
-      trace: String(trace),
-      ...(language ? { language } : {}),
-      ...(now ? { now: moment(now) } : {}),
+      trace: String(flag(trace, "`trace`")),
+      ...(optional(text, language, "`language`") ? { language } : {}),
+      ...(now === undefined ? {} : { now: moment(now) }),
     });
     const { body } = await this.#ask({
-      path: `gdl/query/${encodeURIComponent(ehrId)}/${encodeURIComponent(guideId)}?${query}`,
+      path: `gdl/query/${inPath(ehrId, "the EHR id")}/${inPath(guideId, "the guide id")}?${query}`,
     });
     return JSON.parse(body) as { [name: string]: Json };
   }
 
   /** Runs a query on all data. */
   async query(q: string, options: QueryOptions = {}): Promise<QueryResult> {
-    const { parameters = {}, now = new Date() } = options;
+    const { parameters, now } = bound(options);
+    text(q);
     const rows = await this.#watched(options, (engine, step) =>
-      engine.rows(text(q), json(parameters, "the parameters"), moment(now), step),
+      engine.rows(q, parameters, now, step),
     );
     return new QueryResult(rows, q);
   }
@@ -434,16 +465,10 @@ export class Repository {
    * A state is gone (`GONE`) after a physical deletion, or if the data set was replaced.
    */
   async *pages(q: string, options: PageOptions = {}): AsyncGenerator<QueryResult> {
-    const { parameters = {}, now = new Date(), rows = PAGE } = options;
-    if (!Number.isInteger(rows) || rows < 1 || rows > LONGEST_PAGE)
-      throw new AqliteError(`\`rows\` is ${rows}, expected an integer from 1 to ${LONGEST_PAGE}`, {
-        code: "ARGUMENT",
-      });
-    const pages = guarded(
-      () => new Pages(text(q), json(parameters, "the parameters"), moment(now)),
-    );
+    const { parameters, now } = bound(options);
+    let most = integer(options.rows ?? PAGE, "`rows`", 1, LONGEST_PAGE);
+    const pages = guarded(() => new Pages(text(q), parameters, now));
     let origin: Engine | undefined;
-    let most = rows;
     try {
       for (;;) {
         const page = await this.#watched(options, (engine, step) => {
@@ -459,22 +484,19 @@ export class Repository {
         else most = Math.ceil(most / 4);
       }
     } finally {
-      pages.free();
+      release(pages);
     }
   }
 
   /** Explains each step of a query from text to rows, and the data that its run reads. */
-  explain(
+  async explain(
     q: string,
-    { parameters = {}, now = new Date() }: Pick<QueryOptions, "parameters" | "now"> = {},
+    options: Pick<QueryOptions, "parameters" | "now"> = {},
   ): Promise<Explanation> {
+    const { parameters, now } = bound(options);
+    draft(q);
     return this.#reading(
-      (engine) =>
-        JSON.parse(
-          atOnce(
-            engine.begin_explanation(text(q), json(parameters, "the parameters"), moment(now)),
-          ),
-        ) as Explanation,
+      (engine) => JSON.parse(atOnce(engine.begin_explanation(q, parameters, now))) as Explanation,
     );
   }
 
@@ -482,9 +504,10 @@ export class Repository {
    * Returns the problems of a query that is being written, with the warnings that templates give
    * and no data refute. Parameters need not be bound.
    */
-  diagnose(q: string): Promise<Diagnostic[]> {
+  async diagnose(q: string): Promise<Diagnostic[]> {
+    draft(q);
     return this.#reading(
-      (engine) => JSON.parse(engine.diagnose(text(q), new Date().toISOString())) as Diagnostic[],
+      (engine) => JSON.parse(engine.diagnose(q, new Date().toISOString())) as Diagnostic[],
     );
   }
 
@@ -492,42 +515,51 @@ export class Repository {
    * Returns completions at an offset (in UTF-16 units; the end, if absent), with the names of the
    * templates.
    */
-  complete(q: string, offset?: number): Promise<Completions> {
-    return this.#reading(
-      (engine) => JSON.parse(engine.complete(text(q), offset ?? q.length)) as Completions,
-    );
+  async complete(q: string, offset?: number): Promise<Completions> {
+    const at = integer(offset ?? draft(q).length, "the offset", 0, LARGEST);
+    draft(q);
+    return this.#reading((engine) => JSON.parse(engine.complete(q, at)) as Completions);
   }
 
   /** Describes the word at an offset (in UTF-16 units), with the names of the templates. */
-  hover(q: string, offset: number): Promise<Hover | null> {
-    return this.#reading((engine) => JSON.parse(engine.hover(text(q), offset)) as Hover | null);
+  async hover(q: string, offset: number): Promise<Hover | null> {
+    draft(q);
+    const at = integer(offset, "the offset", 0, LARGEST);
+    return this.#reading((engine) => JSON.parse(engine.hover(q, at)) as Hover | null);
   }
 
   /**
    * Creates sample patients with templates and guides. Equal numbers produce equal patients. They
-   * must not exist yet.
+   * must not exist yet. Patients that were created before `signal` or an error ended it stay.
    */
   async generate(
-    { ehrs, compositions, seed = 1 }: { ehrs: number; compositions: number; seed?: number },
-    { onProgress, signal }: Follow = {},
+    samples: { ehrs: number; compositions: number; seed?: number },
+    options: Follow = {},
   ): Promise<void> {
+    const { ehrs, compositions, seed = 1 } = object(samples, "the sample");
+    integer(ehrs, "`ehrs`", 1, MOST_EHRS);
+    integer(compositions, "`compositions`", 1, MOST_COMPOSITIONS);
+    integer(seed, "`seed`", 0, LARGEST);
+    const { onProgress, signal } = object(options);
+    optional(callback, onProgress, "`onProgress`");
+    throwIfAborted(signal);
     const { templates, guides } = await import("aqlite-samples");
-    const samples = guarded(() => new Samples(ehrs, compositions, seed, templates, guides));
+    const loading = guarded(() => new Samples(ehrs, compositions, seed, templates, guides));
     const start = performance.now();
     try {
       for (let more = true; more;) {
         throwIfAborted(signal);
-        more = await this.#writing((engine) => engine.load_samples(samples, 250));
+        more = await this.#writing((engine) => engine.load_samples(loading, 250));
         onProgress?.({
           what: "compositions",
-          done: samples.done,
+          done: loading.done,
           of: compositions,
           milliseconds: performance.now() - start,
         });
         await nextTask();
       }
     } finally {
-      samples.free();
+      release(loading);
     }
   }
 
@@ -564,7 +596,7 @@ export class Repository {
       method: "POST",
       path: "admin/import?findings=keep",
       headers: { "content-type": "application/x-ndjson" },
-      body: text(page, "export"),
+      body: text(page, "the export"),
     });
     const answers = body
       .trimEnd()
@@ -613,10 +645,20 @@ export class Repository {
     throw ofAnswer(answer);
   }
 
-  /** Frees the memory of the repository. A stored data set can be opened again. */
+  /**
+   * Closes the repository: later calls are refused. Its memory is freed when the calls that have
+   * begun have ended. A stored data set can be opened again.
+   */
   close(): void {
-    this.#journaled?.close();
-    this.#memory?.free();
+    this.#isClosed = true;
+    this.#free();
+  }
+
+  #free(): void {
+    if (this.#calls > 0) return;
+    const journaled = this.#journaled;
+    release(journaled && { free: () => journaled.close() });
+    release(this.#memory);
     this.#journaled = undefined;
     this.#memory = undefined;
   }
@@ -625,6 +667,61 @@ export class Repository {
   [dispose](): void {
     this.close();
   }
+}
+
+/** Returns an id as a part of a path. */
+function inPath(value: string, what: string): string {
+  return encodeURIComponent(id(value, what));
+}
+
+/** Returns the parameters and the time of a query as the module takes them. */
+function bound(options: Pick<QueryOptions, "parameters" | "now">): {
+  parameters: string;
+  now: string;
+} {
+  const { parameters = {}, now = new Date() } = object(options);
+  const what = "`parameters`";
+  return { parameters: json(object(parameters, what), what), now: moment(now) };
+}
+
+/** Reads a `Request`. */
+async function requestOf(request: RequestLike) {
+  try {
+    const { pathname, search } = new URL(request.url);
+    const headers: Record<string, string> = {};
+    request.headers.forEach((value, name) => (headers[name] = value));
+    const [method, body] = [request.method.toUpperCase(), await request.text()];
+    return { method, path: `${pathname}${search}`, headers, body: text(body, "the body") };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw wrong(`the request cannot be read: ${why}`, error);
+  }
+}
+
+/** Returns a new EHR_STATUS. */
+function statusOf(subject: { id: string; namespace: string } | undefined): object {
+  const reference = subject !== undefined && {
+    external_ref: {
+      _type: "PARTY_REF",
+      id: {
+        _type: "GENERIC_ID",
+        value: id(object(subject, "the subject").id, "the id of the subject"),
+        scheme: "id",
+      },
+      namespace: id(subject.namespace, "the namespace of the subject"),
+      type: "PERSON",
+    },
+  };
+  const archetype = "openEHR-EHR-EHR_STATUS.generic.v1";
+  return {
+    _type: "EHR_STATUS",
+    archetype_node_id: archetype,
+    archetype_details: { archetype_id: { value: archetype }, rm_version: "1.1.0" },
+    name: { _type: "DV_TEXT", value: "EHR status" },
+    subject: { _type: "PARTY_SELF", ...reference },
+    is_queryable: true,
+    is_modifiable: true,
+  };
 }
 
 /** Creates the error of a data set that was replaced between two pages. */

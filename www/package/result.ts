@@ -1,7 +1,9 @@
 // The rows of a query, and the observation of a running query.
 import type { Rows } from "aqlite-wasm";
+import { callback, duration, flag, object, optional, wrong } from "./arguments";
 import { dispose } from "./dispose";
 import { AqliteError, aborted } from "./errors";
+import { release } from "./guard";
 import type { SignalLike } from "./host";
 import type { Json, QueryOptions, TableOptions } from "./types";
 
@@ -51,8 +53,9 @@ export class QueryResult {
    * Returns RFC 4180. Objects become several columns. With `guard`, spreadsheets do not interpret
    * texts as formulas.
    */
-  csv({ guard = false }: { guard?: boolean } = {}): string {
-    return this.#held().csv(guard);
+  csv(options: { guard?: boolean } = {}): string {
+    const { guard = false } = object(options);
+    return this.#held().csv(flag(guard, "`guard`"));
   }
 
   /** Returns one object per line, with the columns of `csv`. */
@@ -61,12 +64,12 @@ export class QueryResult {
   }
 
   /** Returns the stream format of Apache Arrow, with typed columns. */
-  toArrow(options: TableOptions = {}): Promise<Uint8Array> {
+  async toArrow(options: TableOptions = {}): Promise<Uint8Array> {
     return this.#table("arrow", options);
   }
 
   /** Returns a file of Apache Parquet with typed columns, compressed by Snappy. */
-  toParquet(options: TableOptions = {}): Promise<Uint8Array> {
+  async toParquet(options: TableOptions = {}): Promise<Uint8Array> {
     return this.#table("parquet", options);
   }
 
@@ -84,7 +87,7 @@ export class QueryResult {
    * collector frees it later.
    */
   free(): void {
-    this.#rows?.free();
+    release(this.#rows);
     this.#rows = undefined;
   }
 
@@ -112,7 +115,9 @@ export class QueryResult {
  * @internal
  */
 export function throwIfAborted(signal: SignalLike | undefined): void {
-  if (signal?.aborted) throw signal.reason;
+  if (signal === undefined) return;
+  if (typeof signal?.aborted !== "boolean") throw wrong("`signal` is no `AbortSignal`");
+  if (signal.aborted) throw signal.reason;
 }
 
 /** The minimum time in milliseconds between two progress messages. */
@@ -131,6 +136,9 @@ export class RunObserver {
 
   constructor(options: QueryOptions) {
     this.#options = options;
+    optional(callback, options.onProgress, "`onProgress`");
+    optional(callback, options.shouldStop, "`shouldStop`");
+    optional(duration, options.timeout, "`timeout`");
     throwIfAborted(options.signal);
   }
 

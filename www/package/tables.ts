@@ -1,5 +1,6 @@
 // Results as tables of Arrow and Parquet, by a module of its own: it is loaded for the first table.
 import { initSync, table as write } from "aqlite-arrow-wasm";
+import { choice, object } from "./arguments";
 import { AqliteError } from "./errors";
 import { loadedTables } from "./start";
 import type { TableOptions } from "./types";
@@ -16,8 +17,10 @@ export interface Answer {
 export async function table(
   { text, q }: Answer,
   format: "arrow" | "parquet",
-  { times = "instant" }: TableOptions,
+  options: TableOptions,
 ): Promise<Uint8Array> {
+  const { times = "instant" } = object(options);
+  choice(times, "`times`", ["instant", "text", "both"]);
   initSync({ module: await loadedTables() });
   try {
     return write(text, format, times, q);
