@@ -8,6 +8,7 @@ use aqlite::gdl::describe::{self, problems};
 use aqlite::gdl::print;
 use aqlite::gdl::time::Moment;
 use aqlite::rm::json;
+use std::borrow::Cow;
 use wasm_bindgen::prelude::*;
 
 /// Describes a guide in a language: bindings with their AQL, inputs for a form, outputs, rules,
@@ -123,10 +124,13 @@ fn options(convert_units: Option<bool>) -> Options {
 fn texts(object: &str) -> Result<Vec<(String, String)>, JsValue> {
     let members =
         json::members(object).map_err(|problem| error::of_argument(problem.describe(object)))?;
-    Ok(members
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.into_owned(), json::text(value)?)))
-        .collect())
+    let text_of = |(name, value): (Cow<'_, str>, &str)| match json::text(value) {
+        Some(text) => Ok((name.into_owned(), text)),
+        None => Err(error::of_argument(format!(
+            "`{name}` is `{value}`, expected a text"
+        ))),
+    };
+    members.into_iter().map(text_of).collect()
 }
 
 fn moment(text: &str) -> Result<Moment, JsValue> {
