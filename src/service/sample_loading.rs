@@ -9,6 +9,7 @@ use crate::rm::tree::Tree;
 use crate::samples::{EhrSample, Generator};
 use crate::store::ready::now_or_never;
 use crate::store::repository::Repository;
+use crate::template::Template;
 use serde_json::json;
 
 /// The time of the first commit of the sample, in milliseconds since 1970: 2026-01-01T00:00:00Z.
@@ -80,19 +81,36 @@ impl SampleLoading {
 
     fn define<R: Repository>(&mut self, service: &Service<R>) -> Result<(), String> {
         for template in std::mem::take(&mut self.templates) {
-            self.send(
-                service,
-                Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4")
-                    .with_body("application/xml", template),
-            )?;
+            let path = "/rest/openehr/v1/definition/template/adl1.4";
+            self.store(service, path, "application/xml", &template)?;
         }
         for guide in std::mem::take(&mut self.guides) {
-            self.send(
-                service,
-                Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide),
-            )?;
+            self.store(service, "/v1/definition/gdl", "application/json", &guide)?;
         }
         Ok(())
+    }
+
+    /// Stores a template or a guide, unless the same text is stored already.
+    fn store<R: Repository>(
+        &mut self,
+        service: &Service<R>,
+        path: &str,
+        media_type: &str,
+        text: &str,
+    ) -> Result<(), String> {
+        let request = Request::new("POST", path).with_body(media_type, text);
+        let answer = self.send(service, &request)?;
+        if answer.status == 409
+            && let Some(id) = definition_id(media_type, text)
+        {
+            let stored =
+                Request::new("GET", &format!("{path}/{id}")).with_header("accept", media_type);
+            if *self.send(service, &stored)?.body == *text.as_bytes() {
+                self.number += 1;
+                return Ok(());
+            }
+        }
+        self.take(&format!("POST {path}"), &answer)
     }
 
     fn load_ehr<R: Repository>(&mut self, service: &Service<R>) -> Result<(), String> {
@@ -130,13 +148,11 @@ impl SampleLoading {
     }
 
     fn send<R: Repository>(
-        &mut self,
+        &self,
         service: &Service<R>,
-        request: Request,
-    ) -> Result<(), String> {
-        let answer = now_or_never(service.handle(&request, &mut self.moment()))
-            .map_err(|waits| waits.to_string())?;
-        self.take(&format!("{} {}", request.method, request.path), &answer)
+        request: &Request,
+    ) -> Result<Response, String> {
+        now_or_never(service.handle(request, &mut self.moment())).map_err(|waits| waits.to_string())
     }
 
     /// Checks the answer to a request.
@@ -151,6 +167,15 @@ impl SampleLoading {
             String::from_utf8_lossy(&answer.body)
         ))
     }
+}
+
+/// Returns the id of a template or, in JSON, of a guide.
+fn definition_id(media_type: &str, text: &str) -> Option<String> {
+    if media_type == "application/xml" {
+        return Some(Template::parse(text).ok()?.template_id);
+    }
+    let guide: serde_json::Value = serde_json::from_str(text).ok()?;
+    Some(guide.get("id")?.as_str()?.to_owned())
 }
 
 /// Returns the EHR_STATUS of a new EHR.
