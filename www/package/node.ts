@@ -1,37 +1,52 @@
 // The package in Node, Deno and Bun: the module and the data sets are files.
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { openFolder } from "./disk";
 import { keepIn } from "./repository";
-import { notLoaded, startIn } from "./start";
+import { MODULE, TABLES, notLoaded, startIn, type ModuleFile } from "./start";
 
 export * from "./api";
 
+/** The folder of a bundle in CommonJS, which has no `import.meta.url`. */
+declare const __dirname: string | undefined;
+
+// Bundlers recognize this form of an address, and copy the file.
+const moduleAddress = () => new URL("./aqlite.wasm", import.meta.url);
+const tablesAddress = () => new URL("./aqlite-arrow.wasm", import.meta.url);
+
 keepIn(openFolder);
 startIn({
-  load: () => compiledFile(() => new URL("./aqlite.wasm", import.meta.url)),
-  loadTables: () => compiledFile(() => new URL("./aqlite-arrow.wasm", import.meta.url)),
+  load: () => compiledFile(MODULE, moduleAddress),
+  loadTables: () => compiledFile(TABLES, tablesAddress),
   loadNow() {
     try {
-      return new WebAssembly.Module(readFileSync(new URL("./aqlite.wasm", import.meta.url)));
+      return new WebAssembly.Module(readFileSync(placeOf(MODULE, moduleAddress)));
     } catch (error) {
-      return missing(error);
+      return missing(MODULE, error);
     }
   },
+  read: (address) => readFile(address.startsWith("file:") ? new URL(address) : address),
 });
 
-async function compiledFile(file: () => URL): Promise<WebAssembly.Module> {
+/** Returns the place of a file of the package: beside this module, or beside the bundle. */
+function placeOf({ name }: ModuleFile, address: () => URL): URL | string {
   try {
-    return await WebAssembly.compile(await readFile(file()));
-  } catch (error) {
-    return missing(error);
+    return address();
+  } catch {
+    return join(typeof __dirname === "undefined" ? "." : __dirname, name);
   }
 }
 
-function missing(error: unknown): never {
-  throw notLoaded(
-    "the folder of the program",
-    error instanceof Error ? error.message : String(error),
-    error,
-  );
+async function compiledFile(file: ModuleFile, address: () => URL): Promise<WebAssembly.Module> {
+  try {
+    return await WebAssembly.compile(await readFile(placeOf(file, address)));
+  } catch (error) {
+    return missing(file, error);
+  }
+}
+
+function missing(file: ModuleFile, error: unknown): never {
+  const why = error instanceof Error ? error.message : String(error);
+  throw notLoaded(file, "the folder of the program", why, error);
 }
