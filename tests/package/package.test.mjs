@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { pathToFileURL } from "node:url";
+import { brotliCompressSync } from "node:zlib";
 import { startDev } from "../e2e/server.mjs";
 import { browse, expect } from "../web/page.mjs";
 import { assertNotices, crates, packages } from "../web/parts.mjs";
@@ -89,6 +90,29 @@ test("the package contains only needed files", async () => {
   assert.doesNotMatch(written.join(""), /\.\.\/src|aqlite-wasm/);
 });
 
+test("the README states the sizes of the package", async () => {
+  const folder = join(house, "node_modules/aqlite");
+  const readme = (await readFile(join(folder, "README.md"), "utf8")).replaceAll(/\s+/g, " ");
+  const stated = (pattern) => pattern.exec(readme).slice(1).map(Number);
+  const sizes = async (name) => {
+    const bytes = await readFile(join(folder, name));
+    return [bytes.length / 1e6, brotliCompressSync(bytes).length / 1e6];
+  };
+  const [first, second] = [await sizes("aqlite.wasm"), await sizes("aqlite-arrow.wasm")];
+  const pack = (await readFile(packed)).length / 1e6;
+  const found = [
+    ...stated(/`aqlite\.wasm` has ([\d.]+) MB, or ([\d.]+) MB/),
+    ...stated(/`aqlite-arrow\.wasm` has ([\d.]+) MB, or ([\d.]+) MB/),
+    ...stated(/packed package has ([\d.]+) MB/),
+  ];
+  [...first, ...second, pack].forEach((size, at) =>
+    assert.ok(
+      Math.abs(found[at] / size - 1) < 0.1,
+      `${found[at]} MB are stated, ${size} MB are there`,
+    ),
+  );
+});
+
 test("the notices of the package name every foreign part with a license", async () => {
   assertNotices(
     await readFile(join(house, "node_modules/aqlite/THIRD_PARTY_NOTICES.txt"), "utf8"),
@@ -114,6 +138,11 @@ try { await repository.addComposition("x", {}); } catch (error) { if (error inst
 import { AqlEditor } from "aqlite/editor";
 const editor = document.createElement("aql-editor") satisfies AqlEditor;
 editor.services = await Repository.open();
+const ran = ({ detail }: CustomEvent<string>) => detail.trim();
+editor.addEventListener("run", ran);
+editor.removeEventListener("run", ran);
+editor.addEventListener("diagnostics", ({ detail }) => detail[0]?.message);
+editor.addEventListener("keydown", ({ key }) => key.length);
 await start(await fetch("aqlite.wasm"));
 await start(new WebAssembly.Module(new ArrayBuffer(8)));
 const controller = new AbortController();

@@ -29,9 +29,44 @@ const STYLE = `:host { ${light} display: block; background: var(--surface); colo
 :host(:focus-within) { border-color: var(--accent); }
 div.holder { height: 100%; }`;
 
+/** The events of the element with a detail. */
+export interface AqlEditorEventMap {
+  /** The query was checked: its problems. */
+  diagnostics: CustomEvent<readonly Diagnostic[]>;
+  /** The user wants to run the query: its text. */
+  run: CustomEvent<string>;
+}
+
+type Events = HTMLElementEventMap & AqlEditorEventMap;
+
+/** An element whose listeners have the types of its events. */
+export interface ListenedElement extends HTMLElement {
+  addEventListener<K extends keyof Events>(
+    type: K,
+    listener: (this: this, event: Events[K]) => unknown,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  removeEventListener<K extends keyof Events>(
+    type: K,
+    listener: (this: this, event: Events[K]) => unknown,
+    options?: boolean | EventListenerOptions,
+  ): void;
+  removeEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject,
+    options?: boolean | EventListenerOptions,
+  ): void;
+}
+
 /** A host without DOM, such as a server that renders pages, can import the class but not use it. */
-const Base: typeof HTMLElement =
-  typeof HTMLElement === "undefined" ? (class {} as unknown as typeof HTMLElement) : HTMLElement;
+const Base = (typeof HTMLElement === "undefined" ? class {} : HTMLElement) as unknown as {
+  new (): ListenedElement;
+};
 
 /**
  * The element `<aql-editor>`.
@@ -81,9 +116,11 @@ export class AqlEditor extends Base {
   }
 
   set value(q: string) {
-    if (q === this.value) return;
+    // As in a field of a form, `null` is the empty text, and any other value is its text.
+    const insert = q === null ? "" : String(q);
+    if (insert === this.value) return;
     const { length } = this.#view.state.doc;
-    this.#view.dispatch({ changes: { from: 0, to: length, insert: q }, selection: { anchor: 0 } });
+    this.#view.dispatch({ changes: { from: 0, to: length, insert }, selection: { anchor: 0 } });
   }
 
   /** Whether the user cannot change the query. */
@@ -120,11 +157,15 @@ export class AqlEditor extends Base {
     }
   }
 
-  /** Selects a range of the query, in UTF-16 units, and scrolls there. */
+  /**
+   * Selects a range of the query, in UTF-16 units, and scrolls there. An offset outside of the query
+   * is its nearest end.
+   */
   select(from: number, to = from): void {
     const end = this.#view.state.doc.length;
+    const within = (offset: number) => Math.min(Math.max(Math.trunc(offset) || 0, 0), end);
     this.#view.dispatch({
-      selection: { anchor: Math.min(from, end), head: Math.min(to, end) },
+      selection: { anchor: within(from), head: within(to) },
       scrollIntoView: true,
     });
     this.#view.focus();
@@ -140,6 +181,11 @@ export class AqlEditor extends Base {
     if (!this.#wasConnected && this.value === "") this.value = this.getAttribute("value") ?? "";
     this.#wasConnected = true;
     this.#configure();
+  }
+
+  /** The form was reset: the initial query is there again. @internal */
+  formResetCallback(): void {
+    this.value = this.getAttribute("value") ?? "";
   }
 
   /** @internal */
@@ -205,14 +251,6 @@ export class AqlEditor extends Base {
   #send(type: "run" | "diagnostics", detail: unknown): void {
     this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }));
   }
-}
-
-/** The events of the element with a detail. */
-export interface AqlEditorEventMap {
-  /** The query was checked: its problems. */
-  diagnostics: CustomEvent<readonly Diagnostic[]>;
-  /** The user wants to run the query: its text. */
-  run: CustomEvent<string>;
 }
 
 declare global {
