@@ -179,7 +179,7 @@ export interface Progress {
 /** The observer of a long work. */
 export interface Follow {
   onProgress?: (progress: Progress) => void;
-  /** Ends the work when it is aborted. Its changes are undone. */
+  /** Ends the work when it is aborted. The patients that it has created stay. */
   signal?: SignalLike;
 }
 
