@@ -431,6 +431,23 @@ test("with a server selected, the data of this browser cannot change", () =>
     assert.equal((await call("sets", null)).length, 1);
   }));
 
+test("the notice about an unreachable server names it, and the server that still answers", () =>
+  controlled(async (page) => {
+    const { host } = new URL(server.address);
+    const asked = async (base) => {
+      await page.locator("#source").selectOption("other");
+      await page.fill("#server-base", base);
+      await page.locator("#server-form .primary").click();
+    };
+    await asked(`${server.address}v1`);
+    await expect(page.locator("#source option:checked")).toHaveText(host);
+    await asked("http://127.0.0.1:9/v1");
+    await expect(page.locator("#notice")).toContainText(
+      `The server at 127.0.0.1:9 was not reached. The server at ${host} still answers.`,
+    );
+    await expect(page.locator("#source option:checked")).toHaveText(host);
+  }));
+
 test("an unreachable source leaves name, state, counts and result unchanged", () =>
   controlled(async (page) => {
     await run(page, COUNT);

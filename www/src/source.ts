@@ -65,18 +65,9 @@ export class SourceChoice {
     return this.#server(this.#chosen)?.base ?? own();
   }
 
-  /** Returns the host of a choice; `null` for this browser. */
-  #hostOf(choice: string): string | null {
-    if (choice === HERE) return null;
-    if (choice === OWN) return location.host;
-    if (this.#chosen === choice) return this.#option.textContent;
-    const asked = byId<HTMLInputElement>("server-base").value.trim();
-    return URL.canParse(asked) ? new URL(asked).host : asked;
-  }
-
-  /** Describes that the chosen source does not answer, so that the former source stays selected. */
-  #notReached(choice: string): string {
-    const [host, former] = [this.#hostOf(choice), this.#hostOf(this.#chosen)];
+  /** Describes that a source does not answer, so that the former source stays selected. */
+  #notReached(server: Server | null): string {
+    const [host, former] = [hostOf(server), hostOf(this.#server(this.#chosen))];
     const { frame } = texts;
     return [
       host === null ? frame.browserNotReached : frame.notReached({ host }),
@@ -145,7 +136,7 @@ export class SourceChoice {
   #name(server: Server | null): void {
     this.#named = server;
     this.#option.textContent =
-      server && URL.canParse(server.base) ? new URL(server.base).host : texts.frame.sourceNamed;
+      server && URL.canParse(server.base) ? hostOf(server) : texts.frame.sourceNamed;
     this.#option.hidden = false;
   }
 
@@ -162,7 +153,7 @@ export class SourceChoice {
         return true;
       } catch (error) {
         this.#keep();
-        this.#host.failed(this.#notReached(choice), reasonOf(error));
+        this.#host.failed(this.#notReached(server), reasonOf(error));
         return false;
       } finally {
         this.#select.disabled = false;
@@ -172,6 +163,12 @@ export class SourceChoice {
       }
     });
   }
+}
+
+/** Returns the host of a server; `null` for this browser. */
+function hostOf(server: Server | null): string | null {
+  if (server === null) return null;
+  return URL.canParse(server.base) ? new URL(server.base).host : server.base;
 }
 
 function own(): string {
