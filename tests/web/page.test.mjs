@@ -692,19 +692,6 @@ test("the tooltip of a warning has a button that corrects it", () =>
     await expect(page.locator(".cm-content")).toContainText("blood_pressure.v2]");
   }));
 
-test("a result without rows shows the part of the query that removed the last rows", () =>
-  onPage(async (page) => {
-    const pressure =
-      "FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
-    await run(page, `SELECT c/name/value ${pressure} WHERE c/name/value = 'nothing'`);
-    const parts = page.locator("#result .removed tbody tr");
-    await expect(parts.last()).toHaveText(/c\/name\/value = 'nothing'\s*0/);
-    await expect(parts.last()).toHaveClass(/bad/);
-    await expect(parts).toHaveCount(5);
-    await expect(parts.first()).toHaveText(/^EHR e[1-9]/);
-    await accessible(page, "an empty result with its parts");
-  }));
-
 test("a form of a template shows problems at its fields, is saved and queried", () =>
   onPage(async (page) => {
     await page.click("#tab-templates");

@@ -178,10 +178,10 @@ test("units are separated, and grouping columns are found", () => {
   const result = { text: sent, ...indexResult(sent) };
   const numbers = measures(result).filter(({ kind }) => kind === "number");
   assert.deepEqual(
-    numbers.map(({ unit, values }) => [unit, values]),
+    numbers.map(({ unit, values, others }) => [unit, values, others]),
     [
-      ["mm[Hg]", [120, null, 130]],
-      ["kPa", [null, 16, null]],
+      ["mm[Hg]", [120, null, 130], 1],
+      ["kPa", [null, 16, null], 2],
     ],
   );
   assert.deepEqual(groupings(result), [

@@ -40,9 +40,15 @@ interface Member {
 
 function words(measure: Measure, values: (number | null)[]): string {
   const { count, missing, min, median, mean, max } = summary(values);
-  const absent = missing > 0 ? `, ${texts.chart.without({ count: missing })}` : "";
+  // The values of a group are those that are there, without the rows of other units.
+  const others = Math.min(measure.others, missing);
+  const counts = [
+    texts.chart.values({ count }),
+    others > 0 ? texts.chart.otherUnits({ count: others }) : "",
+    missing > others ? texts.chart.without({ count: missing - others }) : "",
+  ];
   return texts.chart.measured({
-    ...{ label: labelled(measure), counts: texts.chart.values({ count }) + absent },
+    ...{ label: labelled(measure), counts: counts.filter(Boolean).join(", ") },
     ...{ min: decimal(min), max: decimal(max), median: decimal(median), mean: decimal(mean) },
   });
 }

@@ -1,5 +1,5 @@
 // The result of a query as a table, a chart or JSON, with export as file or program.
-import { byId, copy, h, rove, save, saveBlob } from "./dom";
+import { byId, copy, h, quoted, rove, save, saveBlob } from "./dom";
 import { languages, program, type Call } from "./code";
 import { Detail } from "./detail";
 import { drawRemoved } from "./empty";
@@ -375,8 +375,14 @@ export class ResultView {
     this.say(texts.results.noRows, texts.results.noRowsAbout);
     const { q, parameters } = this.#asked;
     const explained = await this.#host.explain({ q, parameters }).catch(() => null);
-    const isShown = this.#result === result && this.#form !== "explain";
-    const removed = explained && isShown && drawRemoved(explained, (at) => this.#host.show(at));
+    if (!explained || this.#result !== result || this.#form === "explain") return;
+    // Other servers need not send warnings.
+    const warned = (explained.warnings as Explained["warnings"] | undefined)?.[0];
+    if (warned) {
+      this.say(texts.results.noRows, texts.results.noRowsWarned);
+      this.#box.querySelector(".empty")?.append(h("p", { lang: "en" }, ...quoted(warned.message)));
+    }
+    const removed = drawRemoved(explained, (at) => this.#host.show(at));
     if (removed) this.#box.querySelector(".empty")?.append(removed);
   }
 

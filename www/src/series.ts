@@ -10,8 +10,10 @@ export interface Measure {
   kind: "number" | "time";
   /** Numbers, or seconds since 1970. */
   values: (number | null)[];
-  /** The unit of the numbers, if all objects of the column agree. */
+  /** The unit of the numbers; empty without one. */
   unit: string;
+  /** The number of rows with a number in another unit. */
+  others: number;
   /** The index of the column. */
   column: number;
 }
@@ -97,22 +99,25 @@ function times(result: Result, column: number): Measure[] {
   const values = texts(result, column).map(timeOf);
   // A column that starts with ten other values does not contain times.
   if (values.slice(0, 10).every((value) => value === null)) return [];
-  return [{ name: result.columns[column]?.name ?? "", kind: "time", values, unit: "", column }];
+  return [
+    { name: result.columns[column]?.name ?? "", kind: "time", values, unit: "", others: 0, column },
+  ];
 }
 
 /** Returns the numbers of a column by unit, because kPa and mm[Hg] do not share an axis. */
 function numbers(result: Result, column: number): Measure[] {
-  const found = texts(result, column).map(numberOf);
-  const units = [
-    ...new Set(found.flatMap((one) => (one && Number.isFinite(one.value) ? [one.unit] : []))),
-  ];
-  const of = (unit: string) =>
-    found.map((one) => (one?.unit === unit && Number.isFinite(one.value) ? one.value : null));
+  const found = texts(result, column)
+    .map(numberOf)
+    .map((one) => (one && Number.isFinite(one.value) ? one : null));
+  const there = found.filter((one) => one !== null);
+  const units = [...new Set(there.map(({ unit }) => unit))];
+  const of = (unit: string) => found.map((one) => (one?.unit === unit ? one.value : null));
   return units.map((unit) => ({
     name: result.columns[column]?.name ?? "",
     kind: "number",
     values: of(unit),
     unit,
+    others: there.filter((one) => one.unit !== unit).length,
     column,
   }));
 }

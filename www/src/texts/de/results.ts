@@ -43,8 +43,8 @@ export const results: Texts["results"] = {
   noTable: ({ reason }) => `es wurde keine Tabelle geschrieben: ${reason}`,
   notExplained: "Diese Abfrage kann hier nicht erklärt werden",
   noRows: "Keine Zeilen",
-  noRowsAbout:
-    "Die Abfrage ist richtig, aber nichts in den Daten passt. Lockern Sie eine Bedingung in WHERE oder ein CONTAINS.",
+  noRowsAbout: "Nichts in den Daten passt. Lockern Sie eine Bedingung in WHERE oder ein CONTAINS.",
+  noRowsWarned: "Nichts in den Daten passt, vielleicht wegen einer Warnung zur Abfrage:",
   bom: "CSV mit BOM",
   bomAbout:
     "Gespeichertes CSV mit einer Byte-Reihenfolge-Markierung beginnen, damit Excel alle Buchstaben liest",
@@ -98,6 +98,7 @@ export const chart: Texts["chart"] = {
   all: ({ count }) => `alle ${t.number(count)}`,
   ofPatient: ({ name }) => `Patient ${name}`,
   values: ({ count }) => t.counted(count, { one: "Wert", other: "Werte" }),
+  otherUnits: ({ count }) => `${t.number(count)} in anderer Einheit`,
   without: ({ count }) => `${t.number(count)} ohne`,
   measured: ({ label, counts, min, max, median, mean }) =>
     `${label}: ${counts}; ${min} bis ${max}, Median ${median}, Mittelwert ${mean}`,

@@ -43,8 +43,8 @@ export const results = {
   noTable: ({ reason }: { reason: string }) => `no table was written: ${reason}`,
   notExplained: "This query cannot be explained here",
   noRows: "No rows",
-  noRowsAbout:
-    "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.",
+  noRowsAbout: "Nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.",
+  noRowsWarned: "Nothing in the data matches, perhaps because of a warning about the query:",
   bom: "CSV with BOM",
   bomAbout: "Begin saved CSV with a byte order mark, so that Excel reads all letters",
   json: "Result as JSON",
@@ -97,6 +97,7 @@ export const chart = {
   all: ({ count }: { count: number }) => `all ${t.number(count)}`,
   ofPatient: ({ name }: { name: string }) => `patient ${name}`,
   values: ({ count }: { count: number }) => t.counted(count, { one: "value", other: "values" }),
+  otherUnits: ({ count }: { count: number }) => `${t.number(count)} in another unit`,
   without: ({ count }: { count: number }) => `${t.number(count)} without`,
   measured: ({
     label,

@@ -43,8 +43,8 @@ export const results: Texts["results"] = {
   noTable: ({ reason }) => `ingen tabell skrevs: ${reason}`,
   notExplained: "Den här frågan kan inte förklaras här",
   noRows: "Inga rader",
-  noRowsAbout:
-    "Frågan är riktig, men inget i data stämmer. Lätta på ett villkor i WHERE, eller ett CONTAINS.",
+  noRowsAbout: "Inget i data stämmer. Lätta på ett villkor i WHERE, eller ett CONTAINS.",
+  noRowsWarned: "Inget i data stämmer, kanske på grund av en varning om frågan:",
   bom: "CSV med BOM",
   bomAbout: "Börja sparad CSV med en byteordningsmarkör, så att Excel läser alla bokstäver",
   json: "Resultatet som JSON",
@@ -95,6 +95,7 @@ export const chart: Texts["chart"] = {
   all: ({ count }) => `alla ${t.number(count)}`,
   ofPatient: ({ name }) => `patient ${name}`,
   values: ({ count }) => t.counted(count, { one: "värde", other: "värden" }),
+  otherUnits: ({ count }) => `${t.number(count)} i en annan enhet`,
   without: ({ count }) => `${t.number(count)} utan`,
   measured: ({ label, counts, min, max, median, mean }) =>
     `${label}: ${counts}; ${min} till ${max}, median ${median}, medelvärde ${mean}`,
