@@ -67,6 +67,29 @@ const onData = (use, width, options = {}) =>
 
 const outcome = (page) => page.locator("#added");
 
+/** Counts the web templates that the module returns from now on, in `self.webTemplates`. */
+function countWebTemplates() {
+  self.webTemplates = 0;
+  const { decode } = TextDecoder.prototype;
+  TextDecoder.prototype.decode = function (...given) {
+    const text = decode.apply(this, given);
+    if (text.includes('"aqlPath"')) self.webTemplates += 1;
+    return text;
+  };
+}
+
+test("the roots of templates are read once for all files that are refused", () =>
+  onData(async (page) => {
+    const [worker] = page.workers();
+    await worker.evaluate(countWebTemplates);
+    await page.selectOption("#target", { label: "A new patient" });
+    const flat = JSON.stringify({ "nowhere/x": 1, "ctx/language": "en" });
+    await add(page, ...["a.json", "b.json", "c.json"].map((name) => file(name, flat)));
+    await expect(outcome(page)).toContainText("0 of 3 files added");
+    await settled(page);
+    assert.equal(await worker.evaluate(() => self.webTemplates), 3);
+  }, 1440));
+
 for (const width of [390, 1440]) {
   test(`FLAT and STRUCTURED documents are added, by the template with their root: ${width}`, () =>
     onData(async (page) => {

@@ -162,6 +162,11 @@ export class Local {
     await this.sets.choose(id);
   }
 
+  /** The id of the data set. */
+  get set(): string {
+    return this.#journaled.journal.id;
+  }
+
   /** The identity of the data up to the applied position of the journal, see `Contents`. */
   get identity(): string {
     const { id, generation } = this.#journaled.journal;

@@ -291,7 +291,21 @@ function firstPath(q: string): number {
   return 0;
 }
 
-/** A cache: the root ids of web templates, by source and template id. */
+/** An entry of the list of templates. */
+interface Listed {
+  template_id: string;
+  created_timestamp?: string;
+}
+
+/** Returns the templates of the source, with the times when they were stored. */
+async function listed(local: Local): Promise<Listed[]> {
+  return JSON.parse(await rest(local, "GET", "definition/template")) as Listed[];
+}
+
+/**
+ * A cache: the root ids of web templates, by source, template id and time of storage. The generation
+ * of the data is not in the key: it changes when the empty patient of a refused file is taken back.
+ */
 const roots = new Map<string, string>();
 
 /**
@@ -299,11 +313,10 @@ const roots = new Map<string, string>();
  * name of the file must contain the id of one.
  */
 async function templateOf(local: Local, name: string, root: string): Promise<string> {
-  const where = remote?.identity ?? local.identity;
+  const where = remote?.identity ?? local.set;
   const found: string[] = [];
-  const ids = await handlers.templates(null, local, watch(0));
-  for (const id of ids) {
-    const key = `${where} ${id}`;
+  for (const { template_id: id, created_timestamp: created = "" } of await listed(local)) {
+    const key = `${where} ${id} ${created}`;
     if (!roots.has(key)) {
       const web = await rest(
         local,
@@ -399,12 +412,7 @@ const handlers: Handlers = {
     return null;
   },
   contents: (_, local) => (remote ? remote.contents() : local.contents()),
-  templates: async (_, local) => {
-    const listed = JSON.parse(await rest(local, "GET", "definition/template")) as {
-      template_id: string;
-    }[];
-    return listed.map(({ template_id }) => template_id);
-  },
+  templates: async (_, local) => (await listed(local)).map(({ template_id }) => template_id),
   describe: ({ template, language }, local) =>
     JSON.parse(
       (remote?.labels ?? local.repository).describe(template, language),
