@@ -1,6 +1,7 @@
 // Files that a user adds: simplified formats, problems grouped by rule, the choice of patients, and
 // adding compositions in spite of problems.
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -66,6 +67,46 @@ const onData = (use, width, options = {}) =>
   );
 
 const outcome = (page) => page.locator("#added");
+
+test("compositions of another system or version are stored with a new uid, with their digits", () =>
+  onData(async (page) => {
+    const call = await caller(page);
+    const text = JSON.stringify(await sample(page, "JSON"));
+    const uid = (system, version) =>
+      `"uid":{"_type":"OBJECT_VERSION_ID","value":"${randomUUID()}::${system}::${version}"}`;
+    const of = (name, ...id) => file(name, text.replace("{", `{${uid(...id)},`));
+    const stored = await sample(page, "JSON");
+    await page.selectOption("#target", { label: "A new patient" });
+    const digits = file(
+      "digits.json",
+      text
+        .replace("{", `{${uid("other.example.org", 1)},`)
+        .replace(/("magnitude":\d+)[\d.]*/, "$1.50"),
+    );
+    await add(page, digits, of("later.json", "aqlite.local", 3), file("good.json", stored));
+    await expect(outcome(page)).toContainText("1 of 3 files added");
+    await page.getByRole("button", { name: "Store 2 compositions with a new uid" }).click();
+    await expect(outcome(page)).toContainText("2 of 2 files added");
+    await settled(page);
+    await expect(page.locator(".facts dd").nth(1)).toHaveText("231");
+    const q = "SELECT c FROM EHR e CONTAINS COMPOSITION c ORDER BY c/uid/value";
+    const answer = await call("query", { q, parameters: {}, from: null });
+    assert.match(answer.text, /"magnitude":\d+\.50\D/);
+    assert.doesNotMatch(answer.text, /other\.example\.org/);
+    await page.click("#undo");
+    await expect(page.locator(".facts dd").nth(1)).toHaveText("229");
+  }, 1440));
+
+test("a composition that is added again is not offered with a new uid", () =>
+  onData(async (page) => {
+    const call = await caller(page);
+    const q = "SELECT c FROM EHR e CONTAINS COMPOSITION c LIMIT 1";
+    const { text } = await call("query", { q, parameters: {}, from: null });
+    await page.selectOption("#target", { label: "A new patient" });
+    await add(page, file("again.json", JSON.parse(text).rows[0][0]));
+    await expect(outcome(page)).toContainText("is in use");
+    await expect(page.locator("#add-renewed")).toHaveCount(0);
+  }, 1440));
 
 /** Counts the web templates that the module returns from now on, in `self.webTemplates`. */
 function countWebTemplates() {

@@ -4,6 +4,7 @@ import { confirmed } from "./confirm";
 import { focusIfLost, h, quoted, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, textFiles, type TextFile } from "./input-files";
+import { parse, print, type Json } from "./json";
 import { drawRefused, type Refused } from "./refused-files";
 import type { Contents, Patient, Progress, Replacement, Samples } from "./protocol";
 import { SetsCard } from "./sets";
@@ -85,12 +86,41 @@ const NAMED = 10;
 /** Returns a file that was refused for a reason without a rule. */
 function failedFor(file: TextFile, error: unknown): Refused {
   const message = reasonOf(error);
-  return { file, problems: [{ rule: "", path: "", message }], ehr: null };
+  return { file, problems: [{ rule: "", path: "", message }], ehr: null, renew: null };
+}
+
+/** The refusals of a uid of another system or of a later version. A uid in use is not among them. */
+const FOREIGN = /^the uid `.*` (?:is not that of a first version|does not begin with a UUID)/;
+
+/** Returns a composition without its uid; `null` if it is not refused for it. */
+function renewed(text: string, error: unknown): string | null {
+  if (!isJson(text) || !FOREIGN.test(reasonOf(error))) return null;
+  const { uid, ...rest } = parse(text) as Record<string, Json>;
+  return uid === undefined ? null : print(rest);
 }
 
 /** Whether a document is canonical JSON, which can be added in spite of its findings. */
 function isJson(text: string): boolean {
   return text.trimStart().startsWith("{");
+}
+
+/** Adds compositions without their uids. The other files are still refused. */
+async function withoutUids(all: Refused[]): Promise<Outcome> {
+  const refused = all.filter(({ renew }) => renew === null);
+  const patients = new Map<string, number>();
+  let good = 0;
+  for (const { file, renew } of all) {
+    if (!renew) continue;
+    try {
+      const ehr = await renew();
+      patients.set(ehr, (patients.get(ehr) ?? 0) + 1);
+      good += 1;
+    } catch (error) {
+      refused.push(failedFor(file, error));
+    }
+  }
+  const of = all.filter(({ renew }) => renew !== null).length;
+  return { good, of, ended: false, refused, patients };
 }
 
 /** The view. */
@@ -465,8 +495,10 @@ console.table((await answer.json()).rows);`;
     );
     if (refused.length === 0) return;
     // A server decides itself what it accepts.
-    const load = before.set === null ? null : () => void this.#loadAnyway(refused);
-    this.#messages.append(drawRefused(refused, load));
+    const isHere = before.set !== null;
+    const load = isHere ? () => void this.#loadAnyway(refused) : null;
+    const renew = isHere ? () => void this.#addRenewed(refused) : null;
+    this.#messages.append(drawRefused(refused, { load, renew }));
   }
 
   /** Names the patients of added compositions; `null` without any. */
@@ -523,18 +555,36 @@ console.table((await answer.json()).rows);`;
   /** Adds a file. Returns its problems if it is refused. */
   async #addOne(file: TextFile, target: Target): Promise<Refused | null> {
     const { name } = file;
+    let text = "";
     try {
-      const text = await file.text();
+      text = await file.text();
       if (/\.ndjson$/i.test(name)) await this.#import(text);
       else if (!(await this.#engine.call("add", { name, text, ehr: null }))) {
         const problems = await this.#engine.call("problems", { name, text });
         const ehr = () => target.ehr(name, text);
-        if (problems.length > 0) return { file, problems, ehr: isJson(text) ? ehr : null };
+        if (problems.length > 0)
+          return { file, problems, ehr: isJson(text) ? ehr : null, renew: null };
         await target.add(name, text);
       }
       return null;
     } catch (error) {
-      return failedFor(file, error);
+      const sent = renewed(text, error);
+      const renew = sent === null ? null : () => target.add(name, sent);
+      return { ...failedFor(file, error), renew };
+    }
+  }
+
+  /** Adds refused compositions without their uids, which the data set then chooses. */
+  async #addRenewed(refused: Refused[]): Promise<void> {
+    const add = async () => {
+      const before = await this.#engine.call("contents", null);
+      this.#messages.replaceChildren();
+      await this.#report(await withoutUids(refused), before);
+    };
+    try {
+      await this.#change(texts.data.adding, add);
+    } catch (error) {
+      this.#showFault(texts.data.notAdded, error);
     }
   }
 
@@ -570,7 +620,8 @@ console.table((await answer.json()).rows);`;
             good > 0 ? await this.#undo(before, good) : null,
           ),
         );
-        if (failed.length > 0) this.#messages.append(drawRefused(failed, null));
+        if (failed.length > 0)
+          this.#messages.append(drawRefused(failed, { load: null, renew: null }));
       });
     } catch (error) {
       this.#showFault(texts.data.notAdded, error);

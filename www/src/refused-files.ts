@@ -13,6 +13,18 @@ export interface Refused {
   problems: Problem[];
   /** The patient of the composition, if it can be added in spite of its problems. */
   ehr: (() => Promise<string>) | null;
+  /**
+   * Adds the composition without its uid, if nothing else was refused. Returns the id of the EHR.
+   */
+  renew: (() => Promise<string>) | null;
+}
+
+/** The actions on refused files; `null` where they are not offered. */
+export interface RefusedActions {
+  /** Adds compositions in spite of their problems. */
+  load: (() => void) | null;
+  /** Adds compositions without their uids. */
+  renew: (() => void) | null;
 }
 
 /** The maximum number of rules, and of places of one rule, that are drawn. */
@@ -115,10 +127,11 @@ function drawFold(fold: Fold, open: boolean): HTMLElement {
   );
 }
 
-/** Draws the refused files. `load` adds those that it can add in spite of their problems. */
-export function drawRefused(refused: Refused[], load: (() => void) | null): HTMLElement {
+/** Draws the refused files. */
+export function drawRefused(refused: Refused[], { load, renew }: RefusedActions): HTMLElement {
   const folds = folded(refused);
   const loadable = refused.filter(({ ehr }) => ehr !== null).length;
+  const renewable = refused.filter((one) => one.renew !== null).length;
   const buttons = [
     h(
       "button",
@@ -134,6 +147,13 @@ export function drawRefused(refused: Refused[], load: (() => void) | null): HTML
           "button",
           { id: "load-anyway", type: "button", onclick: load },
           texts.refused.load({ count: loadable }),
+        )
+      : null,
+    renew && renewable > 0
+      ? h(
+          "button",
+          { id: "add-renewed", type: "button", onclick: renew },
+          texts.refused.renew({ count: renewable }),
         )
       : null,
   ];

@@ -91,8 +91,11 @@ export class Target {
     return this.#added;
   }
 
-  /** Adds a document. If it is refused, no empty patient is left in this browser. */
-  async add(name: string, text: string): Promise<void> {
+  /**
+   * Adds a document. Returns the id of its EHR. If the document is refused, no empty patient is left
+   * in this browser.
+   */
+  async add(name: string, text: string): Promise<string> {
     const isEhr = this.#isEhr(await this.#chosen());
     const key = isEhr ? "" : (this.#key(name, text) ?? "");
     const isNew = !isEhr && !this.#ehrs.has(key);
@@ -101,6 +104,7 @@ export class Target {
     try {
       await this.#engine.call("add", { name, text, ehr });
       this.#added.set(ehr, (this.#added.get(ehr) ?? 0) + 1);
+      return ehr;
     } catch (error) {
       // A server cannot remove the new EHR. The next document of this drop uses it.
       if (before?.set) {

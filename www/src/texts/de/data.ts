@@ -105,6 +105,8 @@ export const refused: Texts["refused"] = {
   report: "Bericht speichern",
   load: ({ count }) =>
     `${t.counted(count, { one: "Composition", other: "Compositions" })} mit Warnungen laden`,
+  renew: ({ count }) =>
+    `${t.counted(count, { one: "Composition", other: "Compositions" })} mit neuer uid speichern`,
   moreRules: ({ count }) =>
     `und ${t.counted(count, { one: "weitere Regel", other: "weitere Regeln" })}: siehe den Bericht`,
   file: "Datei",

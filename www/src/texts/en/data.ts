@@ -106,6 +106,8 @@ export const refused = {
   report: "Save the report",
   load: ({ count }: { count: number }) =>
     `Load ${t.counted(count, { one: "composition", other: "compositions" })} with warnings`,
+  renew: ({ count }: { count: number }) =>
+    `Store ${t.counted(count, { one: "composition", other: "compositions" })} with a new uid`,
   moreRules: ({ count }: { count: number }) =>
     `and ${t.counted(count, { one: "rule", other: "rules" })} more: see the report`,
   file: "file",

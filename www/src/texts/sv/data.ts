@@ -105,6 +105,8 @@ export const refused: Texts["refused"] = {
   report: "Spara rapporten",
   load: ({ count }) =>
     `Läs in ${t.counted(count, { one: "komposition", other: "kompositioner" })} med varningar`,
+  renew: ({ count }) =>
+    `Spara ${t.counted(count, { one: "komposition", other: "kompositioner" })} med ny uid`,
   moreRules: ({ count }) =>
     `och ${t.counted(count, { one: "regel", other: "regler" })} till: se rapporten`,
   file: "fil",
