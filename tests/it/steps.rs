@@ -26,12 +26,43 @@ fn service() -> Service<Memory> {
         ..Config::default()
     };
     let service = Service::new(Memory::new(), config);
-    let texts = templates()
-        .map(|template| template.text.to_owned())
-        .to_vec();
-    let mut loading = SampleLoading::new(Generator::new(1, 3, 12), 1, texts, Vec::new());
-    while loading.step(&service, 100).unwrap() {}
+    load(&service, 1, template_texts(), Vec::new()).unwrap();
     service
+}
+
+fn template_texts() -> Vec<String> {
+    templates().map(|t| t.text.to_owned()).to_vec()
+}
+
+/// Loads the sample patients of a seed.
+fn load(
+    service: &Service<Memory>,
+    seed: u64,
+    templates: Vec<String>,
+    guides: Vec<String>,
+) -> Result<(), String> {
+    let generator = Generator::new(seed, 3, 12);
+    let mut loading = SampleLoading::new(generator, seed, templates, guides);
+    while loading.step(service, 100)? {}
+    Ok(())
+}
+
+#[test]
+fn sample_patients_of_another_seed_accept_the_stored_templates_and_guides() {
+    let service = service();
+    let guide = include_str!("../../www/samples/blood_pressure_category.gdl2.json");
+    let guides = || vec![guide.to_owned()];
+    for seed in [2, 3] {
+        load(&service, seed, template_texts(), guides()).unwrap();
+    }
+    // An EHR is created once, and another text under the id of a stored template is refused.
+    assert!(load(&service, 3, template_texts(), guides()).is_err());
+    let changed = template_texts()
+        .iter()
+        .map(|text| format!("{text}\n"))
+        .collect();
+    let refused = load(&service, 4, changed, guides()).unwrap_err();
+    assert!(refused.contains("409"), "{refused}");
 }
 
 fn begin(memory: &Memory, q: &str, piece: u64) -> QuerySteps {
