@@ -59,7 +59,7 @@ impl<R: Repository> Service<R> {
         while run.close() == Progress::Paused {
             (host.pause)().await;
         }
-        let (work, left_out) = (run.work(), run.left_out());
+        let (work, left_out) = (run.work(), run.pruned_rows());
         let result = match reading.refusal {
             None => run.finish().map_err(|error| error.to_string()),
             Some(StopReason::Late) => Err(QueryError::Stopped.to_string()),

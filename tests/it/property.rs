@@ -193,8 +193,8 @@ impl Case {
         let parameters = &self.draft.parameters;
         let plan = match prepare(&text, parameters, &options) {
             Ok(plan) => plan,
-            Err(statistics) => {
-                return Outcome::Refused(statistics.iter().map(|d| d.one_line(&text)).collect());
+            Err(problems) => {
+                return Outcome::Refused(problems.iter().map(|d| d.one_line(&text)).collect());
             }
         };
         let ast = parse(&text).0.expect("it was prepared");
@@ -235,7 +235,7 @@ impl Case {
             let contrary = prepare_tree(&warning.contrary, parameters, &options);
             let contrary = contrary.expect("parts of a valid query are valid");
             match run_plan(&text, &contrary, &[&batch], false) {
-                Err(statistics) if statistics.contains("more than") => {}
+                Err(message) if message.contains("more than") => {}
                 Ok((found, _)) if found.is_empty() => {}
                 other => {
                     let warning = warning.diagnostic.one_line(&text);
@@ -246,7 +246,7 @@ impl Case {
         let mut taken = BTreeSet::new();
         for (name, batches, plain) in ways {
             match traced(&text, parameters, &options, &batches, plain) {
-                Err(statistics) if statistics.contains("more than") => return Outcome::TooMuch,
+                Err(message) if message.contains("more than") => return Outcome::TooMuch,
                 Ok((found, paths)) if found == expected => taken.extend(paths),
                 other => {
                     return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}"));

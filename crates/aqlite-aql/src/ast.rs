@@ -82,7 +82,7 @@ pub struct Column {
     pub value: ColumnValue,
     /// The alias.
     pub alias: Option<Name>,
-    /// The whole of it.
+    /// The source range.
     pub at: At,
 }
 
@@ -104,7 +104,7 @@ pub struct Aggregate {
     pub distinct: bool,
     /// The argument; `None` for `*`.
     pub path: Option<Path>,
-    /// The whole of it.
+    /// The source range.
     pub at: At,
 }
 
@@ -152,7 +152,7 @@ pub struct Call {
     pub name: Name,
     /// Its arguments.
     pub arguments: Vec<Expr>,
-    /// The whole of it.
+    /// The source range.
     pub at: At,
 }
 
@@ -165,7 +165,7 @@ pub struct Terminology {
     pub service: String,
     /// The parameters of the operation.
     pub parameters: String,
-    /// The whole of it.
+    /// The source range.
     pub at: At,
 }
 
@@ -224,7 +224,7 @@ pub struct Path {
     pub root: Option<Predicate>,
     /// The steps.
     pub steps: Vec<Step>,
-    /// The whole of it.
+    /// The source range.
     pub at: At,
 }
 
@@ -296,7 +296,7 @@ pub struct ComparePredicate {
     pub op: CompareOp,
     /// The right side.
     pub value: PredicateValue,
-    /// The whole of it.
+    /// The source range.
     pub at: At,
 }
 

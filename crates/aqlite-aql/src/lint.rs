@@ -80,7 +80,8 @@ pub struct LintWarning {
 
 /// Returns the warnings of a query in the order of the text. `text` is the source of `ast`.
 ///
-/// An unbound parameter can have any value. Without templates, only the rules of conditions apply.
+/// An unbound parameter can have any value. Without templates, only the rules from
+/// `AQL0612` on apply.
 pub fn lint(
     text: &str,
     ast: &ast::Query,

@@ -292,7 +292,7 @@ impl Accumulator {
         let (mut key, mut buffer) = (String::new(), String::new());
         let cell = cell_of(view, node, &mut buffer);
         view.count(cell.text_bytes() as u64);
-        if !view.has_room(held + self.bytes() + cell.text_bytes()) {
+        if !view.bounds_bytes(held + self.bytes() + cell.text_bytes()) {
             return;
         }
         identity(&cell, &mut key);
@@ -336,7 +336,7 @@ impl Accumulator {
         }
         let bytes = value.as_text().map_or(0, str::len);
         view.count(of_texts(bytes));
-        if !view.has_room(held + self.bytes() + bytes) {
+        if !view.bounds_bytes(held + self.bytes() + bytes) {
             return;
         }
         let key = sort_key(&value);

@@ -47,7 +47,7 @@ pub(super) fn append_row<'p: 'b, 'b>(
         let is_within = view
             .work()
             .is_none_or(|work| work.bounds_cells(spent(work)));
-        if !is_within || !view.has_room(own.size()) {
+        if !is_within || !view.bounds_bytes(own.size()) {
             break;
         }
     }

@@ -83,7 +83,7 @@ impl LateObjects {
                 continue;
             };
             *cell = node_cell_ref(view, object, texts, last);
-            if !view.has_room(texts.size()) {
+            if !view.bounds_bytes(texts.size()) {
                 break;
             }
             check()?;

@@ -178,7 +178,7 @@ impl fmt::Display for QueryError {
             ),
             QueryError::TooLarge(limit) => write!(
                 f,
-                "what the query gives takes more than {} MB; select paths instead of whole objects, narrow it by WHERE, by an EHR, or use LIMIT",
+                "the result takes more than {} MB; select paths instead of whole objects, narrow it by WHERE, by an EHR, or use LIMIT",
                 limit >> 20
             ),
             QueryError::TooMuchWork(limit) => write!(
@@ -446,8 +446,8 @@ impl<'p> Run<'p> {
     }
 
     /// Returns the number of rows that zone maps excluded, without reading the column.
-    pub fn left_out(&self) -> u64 {
-        self.work.left_out()
+    pub fn pruned_rows(&self) -> u64 {
+        self.work.pruned_rows()
     }
 
     /// Returns an estimate of the memory that rows, groups and sort keys take from the host. Lists

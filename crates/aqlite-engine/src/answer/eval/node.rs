@@ -116,10 +116,9 @@ impl<'b> View<'b> {
         self.work
     }
 
-    /// Returns whether the run may hold `bytes` bytes in total. Otherwise the run ends with an
-    /// error.
-    pub fn has_room(self, bytes: usize) -> bool {
-        self.work.is_none_or(|work| work.has_room(bytes))
+    /// Ends the run with an error if it would hold more than the permitted bytes. Returns false then.
+    pub fn bounds_bytes(self, bytes: usize) -> bool {
+        self.work.is_none_or(|work| work.bounds_bytes(bytes))
     }
 
     /// Checks the work that was spent since a pause became due. Returns false if the run is over.

@@ -81,7 +81,7 @@ pub(super) struct Output {
     /// The identities of the rows, for DISTINCT.
     distinct: Distinct,
     /// The length of the prefix of `ready` that has no duplicates.
-    different: usize,
+    deduplicated: usize,
     /// Whether rows can be removed again, so that duplicates must stay: the set of identities
     /// cannot forget a row.
     keeps_duplicates: bool,
@@ -105,11 +105,12 @@ pub(super) struct Output {
     pub documents: Option<DocumentSet>,
     /// An estimate of the bytes of groups and accumulators.
     grouped_bytes: usize,
-    taken: u64,
+    /// The position of the last row in the run; the first row has 1.
+    position: u64,
     /// The number of rows before the window that were counted and not made, or made and discarded.
     skipped: u64,
     /// The number of rows before the window that were made and discarded.
-    left_out: u64,
+    discarded_rows: u64,
     /// The broken invariant, if any. The run then ends with an error.
     broken: Option<&'static str>,
     /// The progress of ending the run.
@@ -123,7 +124,7 @@ impl Output {
             shown: vec![None; query.select.len()],
             ready: Vec::new(),
             distinct: Distinct::default(),
-            different: 0,
+            deduplicated: 0,
             keeps_duplicates: false,
             key_bytes: 0,
             rows: Vec::new(),
@@ -137,9 +138,9 @@ impl Output {
             held: false,
             documents: None,
             grouped_bytes: 0,
-            taken: 0,
+            position: 0,
             skipped: 0,
-            left_out: 0,
+            discarded_rows: 0,
             broken: None,
             closing: Closing::default(),
         }
@@ -178,7 +179,7 @@ impl Output {
     pub fn is_full(&mut self, plan: &Plan, work: &Work) -> bool {
         let is_full = self.missing(plan) == Some(0);
         // Duplicates that are not removed yet count as rows, so the window may not be full.
-        if is_full && plan.query.distinct && self.different < self.ready.len() {
+        if is_full && plan.query.distinct && self.deduplicated < self.ready.len() {
             self.remove_duplicates(plan, work);
             return self.missing(plan) == Some(0);
         }
@@ -200,7 +201,7 @@ impl Output {
         budget: &Budget,
         work: &Work,
     ) -> Result<(), QueryError> {
-        let new = self.ready.len() - self.different;
+        let new = self.ready.len() - self.deduplicated;
         let is_due = new >= DUPLICATES || new * plan.query.select.len() >= DUPLICATE_CELLS;
         if plan.query.distinct && !self.keeps_duplicates && is_due {
             self.remove_duplicates(plan, work);
@@ -224,25 +225,25 @@ impl Output {
         self.ready = (0..kept.len() as u32).collect();
         // The texts of the result buffer have new numbers, which the cache does not know.
         self.shown.fill(None);
-        self.left_out += count as u64;
+        self.discarded_rows += count as u64;
         self.skip(count as u64);
     }
 
     /// Removes the duplicates from a query with DISTINCT that has neither order nor aggregates, and
     /// their texts.
     pub fn remove_duplicates(&mut self, plan: &Plan, work: &Work) {
-        if !plan.query.distinct || !self.is_plain(plan) || self.different == self.ready.len() {
+        if !plan.query.distinct || !self.is_plain(plan) || self.deduplicated == self.ready.len() {
             return;
         }
-        let new = self.ready.split_off(self.different);
+        let new = self.ready.split_off(self.deduplicated);
         let kept: Vec<u32> = new
             .into_iter()
             .filter(|row| self.distinct.is_new(&self.result_buffer, *row, work))
             .collect();
-        let start = self.different as u32;
-        self.result_buffer.keep_behind(self.different, &kept);
+        let start = self.deduplicated as u32;
+        self.result_buffer.keep_behind(self.deduplicated, &kept);
         self.ready.extend(start..start + kept.len() as u32);
-        self.different = self.ready.len();
+        self.deduplicated = self.ready.len();
     }
 
     /// Returns the number of rows that a query for its first rows still needs; `None` for other
@@ -292,7 +293,7 @@ impl Output {
 
     /// Returns the number of rows that were made, including those before the window.
     pub fn made(&self) -> u64 {
-        self.left_out + self.len() as u64
+        self.discarded_rows + self.len() as u64
     }
 
     /// Counts rows before the window that are not made.
@@ -354,7 +355,7 @@ impl Output {
     ) {
         if self.is_plain(evaluator.plan) {
             if self.is_next_before_window(evaluator.plan) {
-                self.left_out += 1;
+                self.discarded_rows += 1;
                 return self.skip(1);
             }
             evaluator
@@ -363,16 +364,16 @@ impl Output {
             let number = append_row(&mut self.result_buffer, &mut self.shown, evaluator, row);
             return self.ready.push(number);
         }
-        self.taken += 1;
+        self.position += 1;
         let order = match order {
             None => Order {
-                place: self.taken,
+                place: self.position,
                 ..Order::default()
             },
             Some((place, then)) => Order {
                 place,
                 then,
-                arrival: self.taken,
+                arrival: self.position,
             },
         };
         self.push_row_in(evaluator, row, order);
@@ -385,7 +386,7 @@ impl Output {
         row: &[Node],
         place: (u32, u64),
     ) {
-        self.push_row_in(evaluator, row, order_at(self.taken, place));
+        self.push_row_in(evaluator, row, order_at(self.position, place));
     }
 
     fn push_row_in<'p: 'b, 'b>(
@@ -608,7 +609,7 @@ impl Output {
 
     /// Advances the position of the next batch by the number of positions in the last one.
     pub fn advance_position(&mut self, places: u64) {
-        self.taken = self.taken.saturating_add(places);
+        self.position = self.position.saturating_add(places);
     }
 
     /// Sorts the rows, removes duplicates and applies the window: all steps that [`Output::close`]
@@ -675,7 +676,7 @@ impl Output {
     /// Returns whether duplicates are removed at the end. In a plain query they are removed as rows
     /// arrive.
     pub fn removes_duplicates(&self, query: &Query) -> bool {
-        query.distinct && self.different == 0
+        query.distinct && self.deduplicated == 0
     }
 
     /// Returns whether a row of the result buffer differs from all rows before it.
@@ -713,7 +714,7 @@ fn order_keys<'p: 'b, 'b>(
         }
         let key = order_key(evaluator, &by.key, row);
         held += key.text_bytes();
-        match view.has_room(held) {
+        match view.bounds_bytes(held) {
             true => key,
             false => SortKey::Null,
         }

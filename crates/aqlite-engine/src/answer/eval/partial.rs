@@ -13,7 +13,7 @@ use crate::answer::scan::Progress;
 pub struct PartialResult {
     output: OutputPart,
     work: u64,
-    left_out: u64,
+    pruned_rows: u64,
     taken: TakenPaths,
 }
 
@@ -36,7 +36,7 @@ impl Run<'_> {
         Ok(PartialResult {
             output: self.output.into_part().map_err(QueryError::Broken)?,
             work: self.work.spent(),
-            left_out: self.work.left_out(),
+            pruned_rows: self.work.pruned_rows(),
             taken: self.work.taken.clone(),
         })
     }
@@ -50,7 +50,7 @@ impl Run<'_> {
             return Progress::Enough;
         }
         self.work.add(partial.work);
-        self.work.add_left_out(partial.left_out);
+        self.work.add_pruned_rows(partial.pruned_rows);
         self.work.taken.note_all(&partial.taken);
         self.output.absorb(self.plan, partial.output);
         let broken = self.output.broken().map(QueryError::Broken);

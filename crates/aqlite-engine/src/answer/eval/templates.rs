@@ -635,7 +635,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         } = search;
         let rows = block.rows.len();
         if block.prune(conjuncts, self.view()) {
-            self.work.add_left_out(rows as u64);
+            self.work.add_pruned_rows(rows as u64);
             return Ok(());
         }
         for conjunct in *conjuncts {

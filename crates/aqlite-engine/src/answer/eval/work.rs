@@ -55,7 +55,12 @@ pub(super) fn of_texts(bytes: usize) -> u64 {
     bytes as u64 / COMPARED
 }
 
-/// The work counter of one run, with its limits.
+/// The work counter of one run, with its limits, and the absent parts that the run has met.
+///
+/// A run is evaluated in pieces. After each of them, the host calls [`Work::pause`]. If the run is
+/// void ([`Work::is_void`]), the host loads the absent parts and evaluates it again, as a new run
+/// ([`Work::follow`]) or from an earlier state of this one ([`Work::roll_back`]). Then
+/// [`Work::resume`] begins the next piece.
 #[derive(Debug)]
 pub(super) struct Work {
     limit: u64,
@@ -67,7 +72,7 @@ pub(super) struct Work {
     is_too_large: Cell<bool>,
     spent: Cell<u64>,
     /// The number of rows that zone maps excluded.
-    left_out: Cell<u64>,
+    pruned_rows: Cell<u64>,
     /// The units between two pauses.
     piece: u64,
     /// The units at which the next pause is due.
@@ -102,7 +107,7 @@ impl Work {
             max_bytes,
             is_too_large: Cell::new(false),
             spent: Cell::new(0),
-            left_out: Cell::new(0),
+            pruned_rows: Cell::new(0),
             piece,
             pause_at: Cell::new(piece),
             is_fresh: Cell::new(true),
@@ -122,13 +127,13 @@ impl Work {
     }
 
     /// Counts rows that zone maps excluded.
-    pub fn add_left_out(&self, rows: u64) {
-        self.left_out.set(self.left_out.get() + rows);
+    pub fn add_pruned_rows(&self, rows: u64) {
+        self.pruned_rows.set(self.pruned_rows.get() + rows);
     }
 
     /// Returns the number of rows that zone maps excluded.
-    pub fn left_out(&self) -> u64 {
-        self.left_out.get()
+    pub fn pruned_rows(&self) -> u64 {
+        self.pruned_rows.get()
     }
 
     /// Returns the units between two pauses.
@@ -178,9 +183,9 @@ impl Work {
         !self.is_over()
     }
 
-    /// Returns whether the run may hold `bytes` bytes in total. Otherwise the run ends with an
-    /// error. Texts can have megabytes, so a copy of one is counted before it is made.
-    pub fn has_room(&self, bytes: usize) -> bool {
+    /// Ends the run with an error if it would hold more than the permitted bytes. Returns false then.
+    /// Texts can have megabytes, so a copy of one is counted before it is made.
+    pub fn bounds_bytes(&self, bytes: usize) -> bool {
         if bytes > self.max_bytes {
             self.is_too_large.set(true);
         }

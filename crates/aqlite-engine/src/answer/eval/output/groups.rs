@@ -19,7 +19,7 @@ pub(in crate::answer::eval) struct Group {
     cells: Vec<Cell<String>>,
     keys: Vec<SortKey>,
     order: Order,
-    sums: Vec<Accumulator>,
+    accumulators: Vec<Accumulator>,
 }
 
 impl Output {
@@ -47,7 +47,7 @@ impl Output {
         row: &[Node],
         place: (u32, u64),
     ) {
-        let order = order_at(self.taken, place);
+        let order = order_at(self.position, place);
         let group = self.only_group(&evaluator.plan.query);
         self.add_row_to(evaluator, group, row, order);
     }
@@ -92,7 +92,7 @@ impl Output {
         block: &Block<'b>,
         scratch: &mut [Node],
     ) {
-        let (view, start, mut known) = (evaluator.view, self.taken, None);
+        let (view, start, mut known) = (evaluator.view, self.position, None);
         self.update(
             &evaluator.plan.query,
             group,
@@ -120,7 +120,7 @@ impl Output {
             self.broken = Some(NO_GROUP);
             return;
         };
-        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.sums) {
+        for (aggregate, accumulator) in computed(query, &self.first_of, &mut group.accumulators) {
             self.grouped_bytes = self.grouped_bytes.saturating_sub(accumulator.bytes());
             add(aggregate, accumulator, self.grouped_bytes);
             self.grouped_bytes += accumulator.bytes();
@@ -192,7 +192,7 @@ impl Output {
         let Some(first) = (0..part.rows.len()).min_by_key(|i| place_of(*i)) else {
             return;
         };
-        let (query, start) = (&evaluator.plan.query, self.taken);
+        let (query, start) = (&evaluator.plan.query, self.position);
         part.fill(evaluator.view, first, scratch);
         let order_keys = query.order.iter();
         let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
@@ -235,12 +235,12 @@ impl Output {
             return Some(number);
         }
         self.grouped_bytes += key_bytes + bytes_of_group(query);
-        let sums = query.select.iter().map(|_| Accumulator::default());
+        let accumulators = query.select.iter().map(|_| Accumulator::default());
         self.groups.push(Group {
             cells,
             keys,
             order,
-            sums: sums.collect(),
+            accumulators: accumulators.collect(),
         });
         Some(number)
     }
@@ -264,7 +264,7 @@ impl Output {
                 .saturating_mul(2);
             evaluator.view.count(cell.text_bytes() as u64);
             let bytes = self.grouped_bytes.saturating_add(bytes);
-            if !evaluator.view.has_room(bytes) {
+            if !evaluator.view.bounds_bytes(bytes) {
                 return None;
             }
             identity(&cell, &mut key);
@@ -316,8 +316,8 @@ impl Output {
         if is_new || order < group.order {
             (group.cells, group.keys, group.order) = (added.cells, added.keys, order);
         }
-        let own = computed(query, &self.first_of, &mut group.sums);
-        let others = computed(query, &self.first_of, &mut added.sums);
+        let own = computed(query, &self.first_of, &mut group.accumulators);
+        let others = computed(query, &self.first_of, &mut added.accumulators);
         for ((aggregate, sum), (_, other)) in own.zip(others) {
             self.grouped_bytes = self.grouped_bytes.saturating_sub(sum.bytes());
             sum.absorb(aggregate, std::mem::take(other), positions);
@@ -344,7 +344,7 @@ impl Output {
             let cell = match (&column.value, known) {
                 (ColumnValue::Aggregate(_), Some(known)) => Some(known),
                 (ColumnValue::Aggregate(aggregate), None) => {
-                    let accumulator = group.sums.get_mut(at);
+                    let accumulator = group.accumulators.get_mut(at);
                     accumulator.map(|sum| self.result_buffer.hold(&sum.cell(aggregate)))
                 }
                 _ => {
@@ -370,7 +370,7 @@ impl Output {
                 continue;
             }
             let first = self.first_of.get(column);
-            let accumulator = first.and_then(|first| group.sums.get_mut(*first));
+            let accumulator = first.and_then(|first| group.accumulators.get_mut(*first));
             match (value, accumulator) {
                 (Some(ColumnValue::Aggregate(aggregate)), Some(accumulator)) => {
                     *key = accumulator.key(aggregate);
@@ -445,7 +445,7 @@ fn empty_group(query: &Query) -> Group {
         .iter()
         .map(|c| constant_cell(&c.value))
         .collect();
-    let sums = query
+    let accumulators = query
         .select
         .iter()
         .map(|_| Accumulator::default())
@@ -454,6 +454,6 @@ fn empty_group(query: &Query) -> Group {
         cells,
         keys: query.order.iter().map(|_| SortKey::Null).collect(),
         order: Order::default(),
-        sums,
+        accumulators,
     }
 }

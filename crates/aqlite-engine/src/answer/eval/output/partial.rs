@@ -39,13 +39,13 @@ impl Output {
             key_bytes: self.key_bytes,
             groups: self.groups,
             by_key: self.by_key,
-            positions: self.taken,
+            positions: self.position,
         })
     }
 
     /// Adds the rows and groups of a part whose documents follow all others.
     pub fn absorb(&mut self, plan: &Plan, part: OutputPart) {
-        let positions = self.taken;
+        let positions = self.position;
         let first = self.result_buffer.append(part.cells);
         self.ready.extend(part.ready.iter().map(|row| first + row));
         self.absorb_rows(plan, (first, part.rows), part.keys);
@@ -63,7 +63,7 @@ impl Output {
         let held = self.keys.len().checked_div(plan.query.order.len());
         // Without ORDER BY, rows have no keys.
         let held = held.unwrap_or(0) as u32;
-        let positions = self.taken;
+        let positions = self.position;
         self.sorted &= rows.is_empty();
         self.rows.extend(rows.into_iter().map(|row| OutRow {
             cells: first + row.cells,
