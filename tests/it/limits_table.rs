@@ -292,7 +292,7 @@ fn every_status_in_the_table_is_that_of_an_error_of_the_code() {
 #[test]
 fn the_units_of_work_are_documented() {
     let page = read("docs/rest.md");
-    for (operation, name) in [
+    let operations = [
         ("a byte of an object's JSON", "BYTE"),
         ("a condition of a row", "TEST"),
         (
@@ -301,8 +301,19 @@ fn the_units_of_work_are_documented() {
         ),
         ("a cell that is made, compared or hashed", "CELL"),
         ("a row, and each of its aggregates", "ROW"),
-    ] {
-        let units = constant("crates/aqlite-engine/src/answer/eval/work.rs", name);
+    ];
+    let file = "crates/aqlite-engine/src/answer/eval/work.rs";
+    let source = read(file);
+    let units = source.lines().filter_map(|line| {
+        let (name, _) = line.strip_prefix("pub(super) const ")?.split_once(':')?;
+        Some(name)
+    });
+    for name in units {
+        let is_listed = operations.iter().any(|(_, known)| *known == name);
+        assert!(is_listed, "add the units {name} here and in docs/rest.md");
+    }
+    for (operation, name) in operations {
+        let units = constant(file, name);
         let units = units.unwrap_or_else(|| panic!("work.rs has no constant {name}"));
         let row = format!("| {operation} | {units} |");
         assert!(page.contains(&row), "docs/rest.md lacks `{row}`");

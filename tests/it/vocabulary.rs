@@ -2,7 +2,7 @@
 //! functions in `docs/aql.md`. `AQLITE_BLESS=1` writes them; otherwise a copy that is not current fails.
 
 use aqlite::aql::query::{AggregateFunction, Function, FunctionGroup};
-use aqlite::aql::{BOOLEANS, Keyword, NoLabels, WordKind, complete, hover};
+use aqlite::aql::{BOOLEANS, Keyword, LINT_RULES, NoLabels, WordKind, complete, hover};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -110,5 +110,22 @@ fn every_word_has_hover_and_completion() {
     let aggregates = AggregateFunction::ALL.iter().map(|f| f.name());
     for name in aggregates.chain(Function::ALL.iter().map(|f| f.name())) {
         assert!(columns.iter().any(|label| label == name), "{name}");
+    }
+}
+
+/// Each rule of lint has a row in the documentation, and a case that warns.
+#[test]
+fn every_rule_of_lint_is_documented_and_has_a_case() {
+    let read = |file: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        fs::read_to_string(path).unwrap()
+    };
+    let page = read("docs/aql.md");
+    let cases = read("tests/cases/aql/lint.txt") + &read("tests/cases/aql/lint_templates.txt");
+    for rule in LINT_RULES {
+        let row = format!("| {} | `{}` | {} |", rule.code, rule.name, rule.meaning);
+        assert!(page.contains(&row), "docs/aql.md lacks `{row}`");
+        let warning = format!("{} warning: ", rule.code);
+        assert!(cases.contains(&warning), "no case has a warning {warning}");
     }
 }
