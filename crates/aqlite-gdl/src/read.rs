@@ -37,7 +37,9 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
         ),
         (
             reader.expressions > MAX_EXPRESSIONS,
-            format!("the expressions are longer than {MAX_EXPRESSIONS} bytes in all"),
+            format!(
+                "the expressions are longer than {MAX_EXPRESSIONS} bytes in all, without texts"
+            ),
             "divide the guide into several, which run as a chain",
         ),
         (
@@ -76,8 +78,8 @@ pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
 /// known names, so it costs much more than its bytes.
 const MAX_UNKNOWN: usize = 10_000;
 
-/// The maximum bytes of all expressions of a guide. Compiled, each byte takes some hundred bytes of
-/// memory. The longest published guide has 25,000.
+/// The maximum bytes of all expressions of a guide, without the texts in quotes. Compiled, each byte
+/// takes some hundred bytes of memory. The longest published guide has 25,000.
 const MAX_EXPRESSIONS: usize = 200_000;
 
 struct GuideReader<'a> {
@@ -318,7 +320,9 @@ impl GuideReader<'_> {
         text: &str,
         parse: fn(&str) -> Result<T, Diagnostic>,
     ) -> Option<T> {
-        self.expressions = self.expressions.saturating_add(text.len());
+        // A text in quotes takes its own bytes only, and counts two.
+        let outside = text.split('\'').step_by(2).map(|part| part.len() + 2);
+        self.expressions = self.expressions.saturating_add(outside.sum());
         if self.expressions > MAX_EXPRESSIONS {
             return None;
         }
