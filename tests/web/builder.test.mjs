@@ -1,7 +1,7 @@
 // The query builder: ticks in the tree of templates build a query.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { answered, browse, expect, inspect, row, served, visit, write } from "./page.mjs";
+import { test } from "node:test";
+import { answered, expect, hosted, inspect, row, write } from "./page.mjs";
 
 const PRESSURE = "openEHR-EHR-OBSERVATION.blood_pressure.v2";
 const PULSE = "openEHR-EHR-OBSERVATION.pulse.v2";
@@ -13,21 +13,9 @@ FROM EHR e
   CONTAINS COMPOSITION c[openEHR-EHR-COMPOSITION.encounter.v1]
     CONTAINS OBSERVATION bp[${PRESSURE}]`;
 
-let server;
-let browser;
+const site = hosted();
 
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const build = (use, width) =>
-  visit(browser, server.address, use, { viewport: { width, height: 900 } });
+const build = (use, width) => site.visit(use, { viewport: { width, height: 900 } });
 
 const node = (page, name) => page.getByRole("treeitem", { name });
 const box = (line) => line.locator(".builder-box");

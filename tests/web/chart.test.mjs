@@ -1,9 +1,9 @@
 // Charts in a real browser: the lines of each patient, the choice of axes, the values of a point, and
 // the files of a chart.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { browse, expect, inspect, run, served, visit } from "./page.mjs";
+import { expect, hosted, inspect, run } from "./page.mjs";
 
 const NODE = "o/data[at0001]/events[at0006]/data[at0003]/items";
 const FROM =
@@ -14,18 +14,7 @@ const DIASTOLIC = `${NODE}[at0005]/value AS diastolic`;
 const IN_MMHG = `WHERE ${NODE}[at0004]/value/units = 'mm[Hg]'`;
 const WIDTHS = [390, 1440];
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 /** Counts the segments of lines that were drawn since the last call of `window.segments()`. */
 function countSegments() {
@@ -45,9 +34,7 @@ function countSegments() {
 }
 
 function onChart(use, width) {
-  return visit(
-    browser,
-    server.address,
+  return site.visit(
     async (page) => {
       await page.evaluate(countSegments);
       await use(page);

@@ -1,25 +1,14 @@
 // Results without rows in a real browser: the warning about the query, and the part that removed the rows.
-import { after, before, test } from "node:test";
-import { accessible, browse, expect, run, served, visit } from "./page.mjs";
+import { test } from "node:test";
+import { accessible, expect, hosted, run } from "./page.mjs";
 
 const OTHER_VERSION =
   "SELECT o FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v1]";
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 test("a result without rows names the warning about its query", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     await run(page, OTHER_VERSION);
     const empty = page.locator("#result .empty");
     await expect(empty).toContainText("perhaps because of a warning about the query");
@@ -28,7 +17,7 @@ test("a result without rows names the warning about its query", () =>
   }));
 
 test("a result without rows shows the part of the query that removed the last rows", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     const pressure =
       "FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
     await run(page, `SELECT c/name/value ${pressure} WHERE c/name/value = 'nothing'`);

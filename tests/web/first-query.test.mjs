@@ -1,25 +1,14 @@
 // The first query after a load: the worker gets it before the code of the page, exactly once.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { browse, expect, open, ready, run, served, settled, write } from "./page.mjs";
+import { test } from "node:test";
+import { expect, hosted, open, ready, run, settled, write } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 const DOCUMENTS = "SELECT COUNT(c/uid/value) AS n FROM EHR e CONTAINS COMPOSITION c";
 const ONE = "SELECT e/ehr_id/value AS ehr FROM EHR e WHERE e/ehr_id/value = $ehr";
 const WRONG = "SELECT e/ehr_id/value FROM";
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 /** Records the queries of a load, and whether they were asked before the code of the page ran. */
 function recordQueries() {
@@ -34,10 +23,10 @@ function recordQueries() {
 
 /** Opens a page that records the queries of each load. */
 async function recorded(use) {
-  const page = await open(browser, "about:blank");
+  const page = await open(site.browser, "about:blank");
   try {
     await page.addInitScript(recordQueries);
-    await page.goto(server.address);
+    await page.goto(site.address);
     await ready(page);
     await use(page, () => page.evaluate(() => window.asked));
     assert.deepEqual(page.problems, []);
@@ -65,7 +54,7 @@ test("the query of a link is asked before that of this tab", () =>
   recorded(async (page, asked) => {
     await run(page, COUNT);
     await page.goto("about:blank");
-    await page.goto(`${server.address}#${new URLSearchParams({ q: DOCUMENTS })}`);
+    await page.goto(`${site.address}#${new URLSearchParams({ q: DOCUMENTS })}`);
     await expect(cell(page)).toHaveText(["228"]);
     await settled(page);
     assert.deepEqual(await asked(), [{ q: DOCUMENTS, isEarly: true }]);

@@ -1,9 +1,9 @@
 // Fixtures and forms of guides in a real browser. Fixtures run on the guides that they name, cases fill
 // the form, and the form uses templates and patients.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { accessible, browse, expect, served, settled, visit } from "./page.mjs";
+import { accessible, expect, hosted, settled } from "./page.mjs";
 
 const PRESSURE = "Sample_blood_pressure_category.v1";
 const WARNING = "Sample_early_warning_score.v1";
@@ -81,18 +81,7 @@ const AGES = fixture(
   "current_datetime: 2020-05-01T12:00:00Z\n",
 );
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 function onGuides(use, options) {
   const opened = async (page) => {
@@ -100,7 +89,7 @@ function onGuides(use, options) {
     await page.locator(".choice").nth(1).waitFor();
     await use(page);
   };
-  return visit(browser, server.address, opened, options);
+  return site.visit(opened, options);
 }
 
 /** Drops files onto the guide view. */

@@ -1,45 +1,32 @@
 // The parts of the page around its views: links, keys, colors, files, a server with a token, the content
 // security policy, and the state of the engine.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import {
   accessible,
   answered,
-  browse,
+  expect,
+  hosted,
   offlineReady,
   open,
   ready,
   row,
   run,
   scratch,
-  served,
   settled,
-  visit,
   write,
-  expect,
 } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 const SYSTOLIC =
   "SELECT c/context/start_time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value AS systolic FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
 
-let server;
-let browser;
+const site = hosted();
 
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const onPage = (use, options) => visit(browser, server.address, use, options);
+const onPage = (use, options) => site.visit(use, options);
 const written = async (page) => (await page.locator(".cm-content").innerText()).trimEnd();
 
 test("a link contains the query and the form of its result only", () =>
@@ -244,7 +231,7 @@ async function guarded(token) {
 
 test("a token is sent to its server and stored nowhere; its absence is explained", async () => {
   const there = await guarded("sesame");
-  const page = await open(browser, server.address);
+  const page = await open(site.browser, site.address);
   await ready(page);
   const connect = async (token) => {
     await page.locator("#source").selectOption("other");
@@ -383,10 +370,10 @@ test("the page stays usable while the engine works, and can stop it", () =>
   }));
 
 test("only files of the page run or are drawn, and nothing is sent to other hosts", async () => {
-  const page = await open(browser, "about:blank");
+  const page = await open(site.browser, "about:blank");
   const sent = [];
   page.context().on("request", (request) => sent.push(new URL(request.url())));
-  await page.goto(server.address);
+  await page.goto(site.address);
   await ready(page);
   const policy = await page
     .locator("meta[http-equiv=Content-Security-Policy]")
@@ -404,7 +391,7 @@ test("only files of the page run or are drawn, and nothing is sent to other host
     await page.click(`#tab-${view}`);
   await run(page, COUNT);
   await offlineReady(page);
-  const home = new URL(server.address).origin;
+  const home = new URL(site.address).origin;
   assert.deepEqual(
     [...new Set(sent.map(({ origin }) => origin))].filter(
       (origin) => origin !== home && origin !== "null",
@@ -444,7 +431,7 @@ for (const width of [390, 1440])
   test(`the chosen view is shown again after a reload, but not in place of a link: ${width}`, () =>
     onPage(
       async (page) => {
-        const link = `${server.address}#${new URLSearchParams({ q: COUNT })}`;
+        const link = `${site.address}#${new URLSearchParams({ q: COUNT })}`;
         await page.click("#tab-data");
         await page.reload();
         await ready(page);

@@ -1,28 +1,17 @@
 // The table of a result in a real browser: opening, sorting, filtering and resizing by pointer and
 // by keyboard, patients, pages, CSV, and the time of a running query.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { browse, expect, inspect, run, served, visit } from "./page.mjs";
+import { expect, hosted, inspect, run } from "./page.mjs";
 
 const SYSTOLIC = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value";
 const PRESSURES = `SELECT e/ehr_id/value AS ehr, c/context/start_time/value AS time, ${SYSTOLIC} AS systolic, ${SYSTOLIC}/magnitude AS number FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${SYSTOLIC}/magnitude > 0`;
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 const onGrid = (use, width) =>
-  visit(browser, server.address, use, {
+  site.visit(use, {
     viewport: { width, height: 900 },
     hasTouch: width === 390,
   });

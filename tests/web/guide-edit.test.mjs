@@ -1,9 +1,9 @@
 // The editor of guides in a real browser: marks in the text, outline, form and fixtures that follow the
 // text, drafts, and the steps that store, replace and remove a guide.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { browse, expect, inspect, ready, served, settled, visit } from "./page.mjs";
+import { expect, hosted, inspect, ready, settled } from "./page.mjs";
 
 const ID = "Sample_blood_pressure_category.v1";
 const SAMPLE = await readFile(
@@ -13,18 +13,7 @@ const SAMPLE = await readFile(
 /** The sample with a condition that cannot be read. */
 const WRONG = SAMPLE.replace("magnitude>=140", "magnitude>=>140");
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 const editor = (page) => page.locator("#guide-editor .cm-content");
 const choice = (page, id) => page.locator(".choice", { hasText: id });
@@ -40,7 +29,7 @@ function inEditor(use, options) {
     await editor(page).waitFor();
     await use(page);
   };
-  return visit(browser, server.address, opened, options);
+  return site.visit(opened, options);
 }
 
 /** Replaces the text of the editor, as by pasting. */
@@ -263,7 +252,7 @@ test("a guide is removed after a confirmation, and stored again by Undo", () =>
 test("a draft that two tabs edit is the same in both, and a replaced text is restored by Undo", () =>
   inEditor(async (page) => {
     const other = await page.context().newPage();
-    await other.goto(server.address);
+    await other.goto(site.address);
     await ready(other);
     await other.click("#tab-guide");
     await choice(other, ID).click();
@@ -364,7 +353,7 @@ test("a new guide and a broken file can be edited", () =>
   }));
 
 test("a guide is edited until its failing fixture passes in at most 15 actions", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     let actions = 0;
     const act = async (step) => {
       actions += 1;

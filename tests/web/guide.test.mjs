@@ -1,8 +1,8 @@
 // The guide view in a real browser: select, open and read a guide, enter values, run and test it.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { answered, browse, expect, inspect, ready, served, settled, visit } from "./page.mjs";
+import { answered, expect, hosted, inspect, ready, settled } from "./page.mjs";
 
 const sample = JSON.parse(
   await readFile(
@@ -115,18 +115,7 @@ test_cases:
         gt0030|Advice: Come again
 `;
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 /** Opens the guide view of a fresh page. No error may occur on it. */
 function onGuides(use, options) {
@@ -135,7 +124,7 @@ function onGuides(use, options) {
     await page.locator(".choice").nth(1).waitFor();
     await use(page);
   };
-  return visit(browser, server.address, opened, options);
+  return site.visit(opened, options);
 }
 
 const file = (name, content) => ({

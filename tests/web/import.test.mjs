@@ -2,35 +2,23 @@
 // adding compositions in spite of problems.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strToU8, zipSync } from "fflate";
 import { serve } from "./server.mjs";
 import {
   accessible,
-  browse,
   built,
   caller,
   expect,
+  hosted,
   offlineReady,
-  served,
   settled,
   visit,
 } from "./page.mjs";
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 const file = (name, content) => ({
   name,
@@ -55,9 +43,7 @@ async function sample(page, format) {
 
 /** Opens the data view of a page with an additional empty patient list. */
 const onData = (use, width, options = {}) =>
-  visit(
-    browser,
-    server.address,
+  site.visit(
     async (page) => {
       await offlineReady(page);
       await page.click("#tab-data");
@@ -350,7 +336,7 @@ for (const width of [390, 1440])
       ]);
     };
     try {
-      await visit(browser, there.address, use, { viewport: { width, height: 900 } });
+      await visit(site.browser, there.address, use, { viewport: { width, height: 900 } });
     } finally {
       await there.stop();
     }

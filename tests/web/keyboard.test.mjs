@@ -1,27 +1,15 @@
 // The page without a pointer: the steps of a person who uses the keyboard only.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { answered, browse, expect, served, settled, visit } from "./page.mjs";
+import { test } from "node:test";
+import { answered, expect, hosted, settled } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 const PRESSURES =
   "SELECT e/ehr_id/value AS ehr, c/context/start_time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value AS systolic FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] LIMIT 30";
 
-let server;
-let browser;
+const site = hosted();
 
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const byKeyboard = (use, width) =>
-  visit(browser, server.address, use, { viewport: { width, height: 900 } });
+const byKeyboard = (use, width) => site.visit(use, { viewport: { width, height: 900 } });
 
 /** Whether the focus is in the editor, whose content is in a shadow tree. */
 const inEditor = (page) =>

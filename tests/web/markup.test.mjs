@@ -2,8 +2,8 @@
 // files, errors, queries and links. Nothing of them becomes an element, a script or a request.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { answered, browse, caller, expect, open, ready, run, served, settled } from "./page.mjs";
+import { test } from "node:test";
+import { answered, caller, expect, hosted, open, ready, run, settled } from "./page.mjs";
 
 /** Markup in a text. Each element of it has the attribute `data-attack`. */
 const MARKUP =
@@ -12,24 +12,13 @@ const MARKUP =
 const AQL = MARKUP.replaceAll('"', "`");
 const escaped = MARKUP.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 /** Opens a page, uses it, and fails if a text acted. */
-async function unharmed(use, address = server.address) {
-  const page = await open(browser, address, { serviceWorkers: "allow" });
+async function unharmed(use, address = site.address) {
+  const page = await open(site.browser, address, { serviceWorkers: "allow" });
   const foreign = [];
-  const own = new URL(server.address).host;
+  const own = new URL(site.address).host;
   page.context().on("request", (request) => {
     const url = new URL(request.url());
     if (!["data:", "blob:"].includes(url.protocol) && url.host !== own) foreign.push(request.url());
@@ -169,5 +158,5 @@ test("a link with a query and settings of another author changes the query alone
       await assertUnharmed("link");
       await expect(page.locator("#editor")).toContainText("data-attack");
     },
-    `${server.address}#q=${encodeURIComponent(`SELECT '${AQL}' AS a FROM EHR e -- ${MARKUP}`)}&base=${encodeURIComponent("https://evil.example/v1")}&server=${encodeURIComponent("https://evil.example")}&lang=${encodeURIComponent(MARKUP)}&view=${encodeURIComponent(MARKUP)}`,
+    `${site.address}#q=${encodeURIComponent(`SELECT '${AQL}' AS a FROM EHR e -- ${MARKUP}`)}&base=${encodeURIComponent("https://evil.example/v1")}&server=${encodeURIComponent("https://evil.example")}&lang=${encodeURIComponent(MARKUP)}&view=${encodeURIComponent(MARKUP)}`,
   ));

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { after, before } from "node:test";
 import { chromium } from "playwright";
 import { expect as retried } from "playwright/test";
 import { fileURLToPath } from "node:url";
@@ -124,6 +125,25 @@ export async function visit(browser, address, use, options) {
   } finally {
     await page.context().close();
   }
+}
+
+/**
+ * Starts the built page and a browser before the first test of a file, and stops them after the last.
+ * `visit` opens a fresh page.
+ */
+export function hosted() {
+  const site = { visit: (use, options) => visit(site.browser, site.address, use, options) };
+  let server;
+  before(async () => {
+    server = await served();
+    site.address = server.address;
+    site.browser = await browse();
+  });
+  after(async () => {
+    await site.browser?.close();
+    await server?.stop();
+  });
+  return site;
 }
 
 /** Makes the instance of a worker trap when its module returns the next text. */

@@ -1,14 +1,15 @@
 // The page in a real browser, used as a person uses it.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strToU8, zipSync } from "fflate";
 import {
   accessible,
   answered,
-  browse,
   built,
+  expect,
+  hosted,
   inspect,
   offlineReady,
   open,
@@ -16,31 +17,17 @@ import {
   row,
   run,
   scratch,
-  served,
   settled,
   trap,
-  visit,
   write,
-  expect,
 } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 
-let server;
-let browser;
+const site = hosted();
 
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const onPage = (use, options) => visit(browser, server.address, use, options);
+const onPage = (use, options) => site.visit(use, options);
 
 test("the first visit shows the answer to a query over sample patients", () =>
   onPage(async (page) => {
@@ -519,7 +506,7 @@ test("a query is copied as a program", () =>
   ));
 
 test("an unreachable server is reported, and the data of this browser stay selected", async () => {
-  const page = await open(browser, server.address);
+  const page = await open(site.browser, site.address);
   await ready(page);
   await page.locator("#source").selectOption("other");
   await page.fill("#server-base", "http://127.0.0.1:9/v1");
@@ -540,7 +527,7 @@ test("a new version is offered and activated on request", async (t) => {
   const copy = await scratch("page");
   await cp(built, copy, { recursive: true });
   const own = await serve(copy);
-  const page = await open(browser, own.address);
+  const page = await open(site.browser, own.address);
   await ready(page);
   await offlineReady(page);
   const worker = join(copy, "sw.js");
@@ -595,7 +582,7 @@ test("equal numbers create equal sample patients", () =>
   }));
 
 test("an internal error is reported, and the engine is restarted", async () => {
-  const page = await open(browser, server.address);
+  const page = await open(site.browser, site.address);
   await ready(page);
   await trap(page.workers()[0]);
   await page.click("#run");

@@ -1,20 +1,9 @@
 // The patients view in a real browser: timeline, readable document, differences of versions.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { browse, expect, inspect, offlineReady, served, settled, visit } from "./page.mjs";
+import { test } from "node:test";
+import { expect, hosted, inspect, offlineReady, settled } from "./page.mjs";
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 const entries = (page) => page.locator(".timeline-entry");
 const people = (page) => page.locator(".person");
@@ -26,7 +15,7 @@ function onPatients(use, options) {
     await entries(page).first().waitFor();
     await use(page);
   };
-  return visit(browser, server.address, opened, options);
+  return site.visit(opened, options);
 }
 
 /** Sends a request to the data of this browser. Returns the text of the answer, with all digits. */

@@ -1,36 +1,14 @@
 // Several queries in tabs: their texts, undo steps, parameters and results.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import {
-  accessible,
-  answered,
-  browse,
-  expect,
-  inspect,
-  run,
-  served,
-  visit,
-  write,
-} from "./page.mjs";
+import { test } from "node:test";
+import { accessible, answered, expect, hosted, inspect, run, write } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 const ONE = "SELECT e/ehr_id/value AS ehr FROM EHR e WHERE e/ehr_id/value = $ehr";
 
-let server;
-let browser;
+const site = hosted();
 
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const tabs = (use, width, more) =>
-  visit(browser, server.address, use, { viewport: { width, height: 900 }, ...more });
+const tabs = (use, width, more) => site.visit(use, { viewport: { width, height: 900 }, ...more });
 
 const tab = (page, name) => page.locator("#queries [role=tab]", { hasText: name });
 const names = (page) => page.locator("#queries [role=tab]");
@@ -130,7 +108,7 @@ test("a link opens its query in a new tab, and the other queries stay", () =>
     await expect.poll(() => page.evaluate(() => sessionStorage["aqlite-queries"])).toContain(COUNT);
     const hash = new URLSearchParams({ q: ONE });
     await page.goto("about:blank");
-    await page.goto(`${server.address}#${hash}`);
+    await page.goto(`${site.address}#${hash}`);
     await expect(names(page)).toHaveText(["Query 1", "Query 2"]);
     await expect(text(page)).toHaveText(ONE);
     await tab(page, "Query 1").click();

@@ -2,27 +2,16 @@
 // a chart of one patient, counted in actions. A click, a text, a choice and a drop of files are one
 // action each.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { answered, browse, caller, expect, served, settled, visit } from "./page.mjs";
+import { answered, caller, expect, hosted, settled } from "./page.mjs";
 
 /** The maximum number of actions. */
 const MOST = 25;
 const OWN = "ward.observations.v1";
 const SAMPLE = "sample.vital_signs.v1";
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 /** Returns the own template: the sample under another id. */
 async function template() {
@@ -60,9 +49,7 @@ async function owner(page) {
 
 for (const width of [390, 1440])
   test(`a query and a chart of one patient, from an own template, in ${MOST} actions: ${width}`, () =>
-    visit(
-      browser,
-      server.address,
+    site.visit(
       async (page) => {
         const files = [await template(), ...(await compositions(page))];
         let actions = 0;

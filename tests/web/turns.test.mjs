@@ -1,21 +1,10 @@
 // The order of answers of the page's worker: calls of the editor and small reads do not wait for a
 // long call, a write waits for it, and a cancelled call ends at once. No test measures time.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { browse, caller, served, visit } from "./page.mjs";
+import { test } from "node:test";
+import { caller, hosted } from "./page.mjs";
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 /** Many seconds of work: all combinations of three elements of an EHR. */
 const ENDLESS =
@@ -51,7 +40,7 @@ async function patients(call) {
 }
 
 test("the editor and small reads are answered while a query runs", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     const call = await caller(page);
     await patients(call);
     const q = "SELECT c/na FROM EHR e CONTAINS COMPOSITION c";
@@ -72,7 +61,7 @@ test("the editor and small reads are answered while a query runs", () =>
   }));
 
 test("a page of a result, an explanation and an export are answered beside each other", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     const call = await caller(page);
     await patients(call);
     const q = "SELECT c/na FROM EHR e CONTAINS COMPOSITION c";
@@ -94,7 +83,7 @@ test("a page of a result, an explanation and an export are answered beside each 
   }));
 
 test("a write waits for a query, whose answer it does not change", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     const call = await caller(page);
     await patients(call);
     const [before, ehrs] = await numbers(call, LONG, EHRS);
@@ -109,7 +98,7 @@ test("a write waits for a query, whose answer it does not change", () =>
   }));
 
 test("a write of another tab waits until the query of this one has ended", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     const [call, other] = [await caller(page), await caller(page)];
     await patients(call);
     await other("contents", null);
@@ -122,7 +111,7 @@ test("a write of another tab waits until the query of this one has ended", () =>
   }));
 
 test("a cancelled query ends at once, and the calls behind it are answered", () =>
-  visit(browser, server.address, async (page) => {
+  site.visit(async (page) => {
     const call = await caller(page);
     await patients(call);
     const from = { offset: 0, fetch: 9, snapshot: null };

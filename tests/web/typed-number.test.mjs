@@ -1,24 +1,13 @@
 // Numbers in forms: typed and pasted with a point or a comma, in each language of the page. The browser
 // has English texts, so a control of the type `number` would drop a comma.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { browse, expect, run, row, served, settled, visit } from "./page.mjs";
+import { test } from "node:test";
+import { expect, hosted, row, run, settled } from "./page.mjs";
 
 const PRESSURE = "blood_pressure_category.v1";
 const LANGUAGES = ["en", "de", "sv"];
 
-let server;
-let browser;
-
-before(async () => {
-  server = await served();
-  browser = await browse();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const site = hosted();
 
 /** Opens a page in a language, in a browser in English. */
 function inLanguage(code, use) {
@@ -28,7 +17,7 @@ function inLanguage(code, use) {
     await settled(page);
     await use(page);
   };
-  return visit(browser, server.address, chosen, {
+  return site.visit(chosen, {
     locale: "en-US",
     permissions: ["clipboard-read", "clipboard-write"],
   });
