@@ -1,6 +1,6 @@
 // Checks of arguments, for callers without types. A wrong argument is an error with the code `ARGUMENT`,
 // before anything is done.
-import { AqliteError } from "./errors";
+import { AqliteError, reasonOf } from "./errors";
 
 /** The largest integer that the module takes. */
 export const LARGEST = 2 ** 32 - 1;
@@ -11,90 +11,94 @@ export function wrong(message: string, cause?: unknown): AqliteError {
 }
 
 /** Creates the error of an argument of another type. */
-function ofType(what: string, value: unknown, form: string): AqliteError {
+function ofType(argument: string, value: unknown, form: string): AqliteError {
   const type = Array.isArray(value) ? "array" : typeof value;
-  return wrong(`${what} is ${value === null ? "null" : `of type ${type}`}, expected ${form}`);
+  return wrong(`${argument} is ${value === null ? "null" : `of type ${type}`}, expected ${form}`);
 }
 
 /** Creates the error of an argument whose type may be right. */
-function outside(what: string, value: unknown, form: string): AqliteError {
+function outside(argument: string, value: unknown, form: string): AqliteError {
   const isShown = typeof value === "number" || typeof value === "string";
-  return isShown ? wrong(`${what} is \`${value}\`, expected ${form}`) : ofType(what, value, form);
+  return isShown
+    ? wrong(`${argument} is \`${value}\`, expected ${form}`)
+    : ofType(argument, value, form);
 }
 
 /** Returns a text, also one that is being written and has half of a character at its end. */
-export function draft(value: string, what = "the query"): string {
+export function draft(value: string, argument = "the query"): string {
   if (typeof value === "string") return value;
-  throw ofType(what, value, "a text");
+  throw ofType(argument, value, "a text");
 }
 
 /** Returns a text of whole characters. The module would replace half of a surrogate pair. */
-export function text(value: string, what = "the query"): string {
-  const at = draft(value, what).search(/[\ud800-\udfff]/u);
+export function text(value: string, argument = "the query"): string {
+  const at = draft(value, argument).search(/[\ud800-\udfff]/u);
   if (at < 0) return value;
-  throw wrong(`${what} has half of a surrogate pair at offset ${at}, expected whole characters`);
+  throw wrong(
+    `${argument} has half of a surrogate pair at offset ${at}, expected whole characters`,
+  );
 }
 
 /** Returns a name or an id, which is not empty. */
-export function id(value: string, what: string): string {
-  if (text(value, what).trim() !== "") return value;
-  throw wrong(`${what} is empty`);
+export function id(value: string, argument: string): string {
+  if (text(value, argument).trim() !== "") return value;
+  throw wrong(`${argument} is empty`);
 }
 
 /** Returns the result of a check, or `undefined` for an absent argument. */
 export function optional<T, Args extends unknown[]>(
-  check: (value: T, what: string, ...args: Args) => T,
+  check: (value: T, argument: string, ...args: Args) => T,
   value: T | undefined,
-  what: string,
+  argument: string,
   ...args: Args
 ): T | undefined {
-  return value === undefined ? undefined : check(value, what, ...args);
+  return value === undefined ? undefined : check(value, argument, ...args);
 }
 
-export function integer(value: number, what: string, min: number, max: number): number {
+export function integer(value: number, argument: string, min: number, max: number): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw outside(what, value, `an integer from ${min} to ${max}`);
+  throw outside(argument, value, `an integer from ${min} to ${max}`);
 }
 
-export function finite(value: number, what: string): number {
+export function finite(value: number, argument: string): number {
   if (Number.isFinite(value)) return value;
-  throw outside(what, value, "a finite number");
+  throw outside(argument, value, "a finite number");
 }
 
 /** Returns a duration in milliseconds. */
-export function duration(value: number, what: string): number {
+export function duration(value: number, argument: string): number {
   if (typeof value === "number" && value >= 0) return value;
-  throw outside(what, value, "a number of milliseconds");
+  throw outside(argument, value, "a number of milliseconds");
 }
 
-export function flag(value: boolean, what: string): boolean {
+export function flag(value: boolean, argument: string): boolean {
   if (typeof value === "boolean") return value;
-  throw ofType(what, value, "true or false");
+  throw ofType(argument, value, "true or false");
 }
 
 /** Returns one of the listed texts. */
-export function choice<T extends string>(value: T, what: string, list: readonly T[]): T {
+export function choice<T extends string>(value: T, argument: string, list: readonly T[]): T {
   if (list.includes(value)) return value;
-  throw outside(what, value, `one of ${list.map((one) => `\`${one}\``).join(", ")}`);
+  throw outside(argument, value, `one of ${list.map((one) => `\`${one}\``).join(", ")}`);
 }
 
 /** Returns a function that the package calls. */
-export function callback<T>(value: T, what: string): T {
+export function callback<T>(value: T, argument: string): T {
   if (typeof value === "function") return value;
-  throw ofType(what, value, "a function");
+  throw ofType(argument, value, "a function");
 }
 
 /** Returns an object of options or of members: no list, and no `Map`, whose members are elsewhere. */
-export function object<T extends object>(value: T, what = "`options`"): T {
+export function object<T extends object>(value: T, argument = "`options`"): T {
   const form = Object.prototype.toString.call(value);
   if (typeof value === "object" && form === "[object Object]") return value;
-  throw ofType(what, value, "an object");
+  throw ofType(argument, value, "an object");
 }
 
 /** Returns an object whose members are texts. */
-export function texts(value: Record<string, string>, what: string): Record<string, string> {
-  for (const [name, member] of Object.entries(object(value, what)))
-    text(member, `\`${name}\` of ${what}`);
+export function texts(value: Record<string, string>, argument: string): Record<string, string> {
+  for (const [name, member] of Object.entries(object(value, argument)))
+    text(member, `\`${name}\` of ${argument}`);
   return value;
 }
 
@@ -108,7 +112,7 @@ export function moment(now: Date): string {
  * Prints an argument as JSON. A value without a JSON form, such as a `bigint` or a number that is not
  * finite, is an error.
  */
-export function json(value: object, what: string): string {
+export function json(value: object, argument: string): string {
   const checked = (name: string, member: unknown) => {
     if (typeof member !== "number" || Number.isFinite(member)) return member;
     throw new TypeError(`\`${name}\` is ${member}`);
@@ -117,14 +121,16 @@ export function json(value: object, what: string): string {
   try {
     printed = JSON.stringify(value, checked);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw wrong(`${what} cannot be written as JSON: ${why}`, error);
+    const why = reasonOf(error);
+    throw wrong(`${argument} cannot be written as JSON: ${why}`, error);
   }
   if (printed !== undefined) return printed;
-  throw ofType(what, value, "a value with a JSON form");
+  throw ofType(argument, value, "a value with a JSON form");
 }
 
 /** Returns a document: a text, or the JSON of an object. */
-export function document(value: string | object, what: string): string {
-  return typeof value === "object" && value !== null ? json(value, what) : text(value, what);
+export function document(value: string | object, argument: string): string {
+  return typeof value === "object" && value !== null
+    ? json(value, argument)
+    : text(value, argument);
 }

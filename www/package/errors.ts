@@ -117,3 +117,11 @@ function diagnostic({ value, defining_code, ...more }: Coded): Diagnostic {
     ...rest,
   };
 }
+
+/**
+ * Returns the reason of a failure.
+ * @internal
+ */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openFolder } from "./disk";
+import { reasonOf } from "./errors";
 import { keepIn } from "./repository";
 import { MODULE, TABLES, notLoaded, startIn, type ModuleFile } from "./start";
 
@@ -47,6 +48,6 @@ async function compiledFile(file: ModuleFile, address: () => URL): Promise<WebAs
 }
 
 function missing(file: ModuleFile, error: unknown): never {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = reasonOf(error);
   throw notLoaded(file, "the folder of the program", why, error);
 }

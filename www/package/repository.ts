@@ -5,7 +5,7 @@ import { DataSets } from "../src/persist";
 import { atOnce, nextTask } from "../src/slices";
 import { opfs, type Root } from "../src/storage";
 import { dispose } from "./dispose";
-import { AqliteError, ofAnswer } from "./errors";
+import { AqliteError, ofAnswer, reasonOf } from "./errors";
 import {
   LARGEST,
   callback,
@@ -94,7 +94,7 @@ async function stored<T>(run: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof Ended) throw error.reason;
     if (error instanceof AqliteError) throw error;
-    throw new AqliteError(error instanceof Error ? error.message : String(error), {
+    throw new AqliteError(reasonOf(error), {
       code: "STORAGE",
       cause: error,
     });
@@ -693,7 +693,7 @@ async function requestOf(request: RequestLike) {
     const [method, body] = [request.method.toUpperCase(), await request.text()];
     return { method, path: `${pathname}${search}`, headers, body: text(body, "the body") };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw wrong(`the request cannot be read: ${why}`, error);
   }
 }

@@ -2,7 +2,7 @@
 // needs no top-level `await`.
 import { initSync } from "aqlite-wasm";
 import { wrong } from "./arguments";
-import { AqliteError } from "./errors";
+import { AqliteError, reasonOf } from "./errors";
 import type { ModuleSource, ResponseLike, UncompiledModule } from "./host";
 
 /**
@@ -129,10 +129,6 @@ function run(module: WebAssembly.Module): void {
     throw notLoaded(MODULE, "the module", reasonOf(error), error);
   }
   isStarted = true;
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /**

@@ -1,7 +1,7 @@
 // Results as tables of Arrow and Parquet, by a module of its own: it is loaded for the first table.
 import { initSync, table as write } from "aqlite-arrow-wasm";
 import { choice, object } from "./arguments";
-import { AqliteError } from "./errors";
+import { AqliteError, reasonOf } from "./errors";
 import { loadedTables } from "./start";
 import type { TableOptions } from "./types";
 
@@ -25,7 +25,7 @@ export async function table(
   try {
     return write(text, format, times, q);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = reasonOf(error);
     const isPanic = error instanceof WebAssembly.RuntimeError;
     throw new AqliteError(
       isPanic ? `the table takes too much memory, or there is a defect: ${message}` : message,
