@@ -19,6 +19,7 @@ use super::validators::{check_preconditions, has_preconditions, not_modified, ta
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::object_id_of;
 use crate::rm::json::{self, elements, members};
+use crate::rm::path::path_steps;
 use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
 use aqlite_rm::order;
 use serde_json::{Value, json};
@@ -428,35 +429,9 @@ fn check_tag<'t>(
 /// Returns whether a text has the form of a path of the Reference Model or of AQL: attributes, each
 /// with an optional predicate. Predicates are not read.
 fn is_path(path: &str) -> bool {
-    let mut rest = path;
-    while let Some(step) = rest.strip_prefix('/') {
-        let end = step.find(['/', '[']).unwrap_or(step.len());
-        let (name, behind) = step.split_at_checked(end).unwrap_or_default();
-        if Attr::parse(name).is_none() {
-            return path == "/";
-        }
-        rest = match behind.strip_prefix('[') {
-            Some(predicate) => behind_predicate(predicate).unwrap_or("["),
-            None => behind,
-        };
-    }
-    rest.is_empty()
-}
-
-/// Returns the text behind the `]` of a predicate, which may also stand in its quoted texts.
-fn behind_predicate(text: &str) -> Option<&str> {
-    let mut quote = None;
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match quote {
-            Some(_) if c == '\\' => drop(chars.next()),
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if c == ']' => return text.get(at + 1..).filter(|_| at > 0),
-            None => quote = Some(c).filter(|c| matches!(c, '"' | '\'')),
-        }
-    }
-    None
+    let steps = path_steps(path);
+    let is_attribute = |(name, _): &(&str, &str)| Attr::parse(name).is_some();
+    path == "/" || steps.is_some_and(|steps| steps.iter().all(is_attribute))
 }
 
 #[cfg(test)]

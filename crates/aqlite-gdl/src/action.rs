@@ -114,9 +114,9 @@ impl Machine<'_> {
     }
 
     /// Returns the values of a placeholder such as `{$gt0009.magnitude}`: all values with `all`,
-    /// otherwise the one that a rule reads. For the code of a binding, `all` returns its instances, followed by
-    /// the `created` ones. The values count as written. Once the budget is exceeded, the list is
-    /// empty.
+    /// otherwise the one that a rule reads. For the code of a binding, `all` returns its instances,
+    /// followed by the `created` ones. The values count as written. Once the budget is exceeded, the
+    /// list is empty.
     pub fn placeholder_values(
         &self,
         code: &str,

@@ -2,11 +2,12 @@
 
 use super::bind::{Instance, class_of, normal_path};
 use super::compile::{BindingPlan, Column, CompiledGuide};
-use super::names::steps;
+
 use super::run::{Output, OutputOrigin, OutputValue};
 use super::stored::value_at;
 use super::time::Moment;
 use super::value::Value;
+use aqlite_rm::path::path_steps;
 use hashbrown::{HashMap, HashSet};
 
 /// The end of the path of a null flavor, behind that of its element.
@@ -151,7 +152,7 @@ fn dating_names(model_id: &str, path: &str) -> Option<&'static str> {
     let own = OF_CLASSES.iter().filter(|(of, _)| Some(*of) == class);
     let mut paths = own.map(|(_, path)| *path).chain(["/context/start_time"]);
     let path = normal_path(path);
-    let steps = steps(&path)?;
+    let steps = path_steps(&path)?;
     paths.find(|dating| {
         let names = dating.split('/').skip(1);
         names.eq(steps.iter().map(|(name, _)| *name))
@@ -160,7 +161,7 @@ fn dating_names(model_id: &str, path: &str) -> Option<&'static str> {
 
 /// Returns the event in a path.
 fn event_of(path: &str) -> Option<Event<'_>> {
-    match steps(path)?.as_slice() {
+    match path_steps(path)?.as_slice() {
         [("data", history), ("events", event), ..] => Some((node_id(history), node_id(event))),
         _ => None,
     }

@@ -100,84 +100,9 @@ pub(crate) fn is_model_id(model_id: &str) -> bool {
     !is_archetype || (has_version && class_of(model_id).is_some() && model.chars().all(is_plain))
 }
 
-/// Returns whether a path consists of `/name` and `/name[predicate]` alone. Texts within a
-/// predicate are closed.
-pub(crate) fn is_path(path: &str) -> bool {
-    steps(path).is_some()
-}
-
-/// Returns the steps of a path, each with its name and its predicate, which may be empty. `None` for
-/// a text that is no path, see [`is_path`].
-pub(crate) fn steps(path: &str) -> Option<Vec<(&str, &str)>> {
-    let (mut rest, mut steps) = (path, Vec::new());
-    loop {
-        let step = rest.strip_prefix('/')?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let end = step.find(|c| !is_name(c)).unwrap_or(step.len());
-        let (name, behind) = step.split_at_checked(end).filter(|_| end > 0)?;
-        let (predicate, behind) = match behind.strip_prefix('[') {
-            Some(open) => {
-                let (predicate, closed) = open.split_at_checked(end_of_predicate(open)?)?;
-                (predicate, closed.strip_prefix(']')?)
-            }
-            None => ("", behind),
-        };
-        steps.push((name, predicate));
-        if behind.is_empty() {
-            return Some(steps);
-        }
-        rest = behind;
-    }
-}
-
-/// Returns the position of the bracket that closes a predicate which is not empty.
-fn end_of_predicate(predicate: &str) -> Option<usize> {
-    let (mut quote, mut escaped) = (None, false);
-    for (at, c) in predicate.char_indices() {
-        match (quote, c) {
-            _ if escaped => escaped = false,
-            (Some(_), '\\') => escaped = true,
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, ']') => return (at > 0).then_some(at),
-            (None, '[' | '\\' | '\n' | '\r') => return None,
-            (None, _) => {}
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_steps_with_closed_predicates() {
-        for path in [
-            "/data[at0002]/events[at0003]/data[at0001]/items[at0010.1]",
-            "/data/events/time",
-            "/activities[at1]/description[openEHR-EHR-ITEM_TREE.medication.v1]/items[at2]",
-            "/data[at0001, 'a ] b']/items[at0002 and name/value='it\\'s']",
-        ] {
-            assert!(is_path(path), "{path}");
-        }
-        for path in [
-            "",
-            "/",
-            "data[at0002]/items[at0003]",
-            "/data[at0001",
-            "/data[]",
-            "/data[at0001]x/items[at1]",
-            "/data[at0001], e/ehr_id/value",
-            "/data[at0001]/items[at1] FROM EHR e",
-            "/data[at'0001]/items[at1]",
-            "//data",
-            "/data/",
-        ] {
-            assert!(!is_path(path), "{path}");
-        }
-    }
 
     #[test]
     fn archetype_ids_have_a_class_a_concept_and_a_version() {

@@ -15,11 +15,12 @@ use super::bind::{column_path, quoted};
 use super::calc;
 use super::compile::{Attribute, CompiledGuide, split_path};
 use super::expr::ast::{Expr, Operator};
-use super::names::is_path;
+
 use super::time::{Clock, Moment, Precision, TimeUnit};
 use super::value::{Quantity, Value, integer};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
+use aqlite_rm::path::has_path_form;
 
 impl CompiledGuide {
     /// Returns the conditions for the rows of a binding, to be joined by AND. `place` returns the
@@ -112,7 +113,7 @@ impl Pusher<'_> {
     fn comparison(&mut self, path: &str, operator: Operator, other: &Expr) {
         let path = super::bind::normal_path(path);
         let (base, attribute) = split_path(&path);
-        if !is_path(base) || self.unreadable.iter().any(|path| path.starts_with(base)) {
+        if !has_path_form(base) || self.unreadable.iter().any(|path| path.starts_with(base)) {
             return;
         }
         let column = (self.place)(base);

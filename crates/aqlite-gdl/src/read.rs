@@ -13,6 +13,7 @@ use super::names::{self, Object, misspelt_members};
 use super::{gdl1, gdl2, odin};
 use aqlite_rm::diag::{Diagnostic, Severity, Span};
 use aqlite_rm::json;
+use aqlite_rm::path::has_path_form;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -29,26 +30,7 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
         problems: Vec::new(),
     };
     let guide = reader.guide(&root);
-    let excess = [
-        (
-            reader.unknown > MAX_UNKNOWN,
-            format!("the guide has more than {MAX_UNKNOWN} unknown members"),
-            "leave them out",
-        ),
-        (
-            reader.expressions > MAX_EXPRESSIONS,
-            format!(
-                "the expressions are longer than {MAX_EXPRESSIONS} bytes in all, without texts"
-            ),
-            "divide the guide into several, which run as a chain",
-        ),
-        (
-            reader.resolved.get() > MAX_BYTES,
-            format!("the references of the cards are longer than {MAX_BYTES} bytes in all"),
-            "shorten the labels and addresses of the description's references",
-        ),
-    ];
-    if let Some((_, message, remedy)) = excess.into_iter().find(|(exceeded, ..)| *exceeded) {
+    if let Some((message, remedy)) = reader.excess() {
         let problem = Diagnostic::error("GDL0604", Span::default(), message);
         return Err(vec![problem.with_help(remedy)]);
     }
@@ -150,6 +132,25 @@ impl GuideReader<'_> {
         })
     }
 
+    /// Returns the limit that the guide exceeds, and the remedy.
+    fn excess(&self) -> Option<(String, &'static str)> {
+        if self.unknown > MAX_UNKNOWN {
+            let message = format!("the guide has more than {MAX_UNKNOWN} unknown members");
+            return Some((message, "leave them out"));
+        }
+        let (part, most, remedy) = if self.expressions > MAX_EXPRESSIONS {
+            let remedy = "divide the guide into several, which run as a chain";
+            ("expressions without their texts", MAX_EXPRESSIONS, remedy)
+        } else if self.resolved.get() > MAX_BYTES {
+            let remedy = "shorten the labels and addresses of the description's references";
+            ("references of the cards", MAX_BYTES, remedy)
+        } else {
+            return None;
+        };
+        let message = format!("the {part} are longer than {most} bytes in all");
+        Some((message, remedy))
+    }
+
     fn check_members(&mut self, item: &Item, object: Object) {
         let left = MAX_UNKNOWN.saturating_sub(self.unknown);
         let (unknown, problems) = misspelt_members(item, object, left);
@@ -249,7 +250,7 @@ impl GuideReader<'_> {
                 .with_help("add `path`"),
             );
         }
-        let is_path = path.is_empty() || names::is_path(path.trim());
+        let is_path = path.is_empty() || has_path_form(path.trim());
         if !is_path {
             let message = format!("the path of variable `{key}` is invalid");
             let help =

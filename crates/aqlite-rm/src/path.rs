@@ -164,6 +164,54 @@ impl fmt::Display for PathStep {
     }
 }
 
+/// Returns whether a text consists of `/name` and `/name[predicate]` alone. Texts within a predicate
+/// are closed. Neither names nor predicates are read.
+pub fn has_path_form(path: &str) -> bool {
+    path_steps(path).is_some()
+}
+
+/// Returns the steps of a path, each with its name and its predicate, which may be empty. `None` for
+/// a text without the form of a path, see [`has_path_form`].
+pub fn path_steps(path: &str) -> Option<Vec<(&str, &str)>> {
+    let (mut rest, mut steps) = (path, Vec::new());
+    loop {
+        let step = rest.strip_prefix('/')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = step.find(|c| !is_name(c)).unwrap_or(step.len());
+        let (name, behind) = step.split_at_checked(end).filter(|_| end > 0)?;
+        let (predicate, behind) = match behind.strip_prefix('[') {
+            Some(open) => {
+                let (predicate, closed) = open.split_at_checked(end_of_predicate(open)?)?;
+                (predicate, closed.strip_prefix(']')?)
+            }
+            None => ("", behind),
+        };
+        steps.push((name, predicate));
+        if behind.is_empty() {
+            return Some(steps);
+        }
+        rest = behind;
+    }
+}
+
+/// Returns the position of the bracket that closes a predicate which is not empty.
+fn end_of_predicate(predicate: &str) -> Option<usize> {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, c) in predicate.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ']') => return (at > 0).then_some(at),
+            (None, '[' | '\\' | '\n' | '\r') => return None,
+            (None, _) => {}
+        }
+    }
+    None
+}
+
 /// Returns the RM path from `start` to a node below it, or `None` if it is not below.
 ///
 /// Steps have node ids, and names or positions where siblings share the node id.
@@ -358,6 +406,33 @@ mod tests {
     use super::*;
     use crate::class::Cls;
     use crate::json;
+
+    #[test]
+    fn paths_are_steps_with_closed_predicates() {
+        for path in [
+            "/data[at0002]/events[at0003]/data[at0001]/items[at0010.1]",
+            "/data/events/time",
+            "/activities[at1]/description[openEHR-EHR-ITEM_TREE.medication.v1]/items[at2]",
+            "/data[at0001, 'a ] b']/items[at0002 and name/value='it\\'s']",
+        ] {
+            assert!(has_path_form(path), "{path}");
+        }
+        for path in [
+            "",
+            "/",
+            "data[at0002]/items[at0003]",
+            "/data[at0001",
+            "/data[]",
+            "/data[at0001]x/items[at1]",
+            "/data[at0001], e/ehr_id/value",
+            "/data[at0001]/items[at1] FROM EHR e",
+            "/data[at'0001]/items[at1]",
+            "//data",
+            "/data/",
+        ] {
+            assert!(!has_path_form(path), "{path}");
+        }
+    }
 
     const TREE: &str = r#"{"_type":"ITEM_TREE","archetype_node_id":"at0001","items":[
         {"_type":"ELEMENT","archetype_node_id":"at0004","name":{"value":"Systolic"},"value":{"_type":"DV_COUNT","magnitude":1}},

@@ -3,6 +3,7 @@
 use super::{Attribute, Column, Compiler};
 use crate::guide::{Binding, MAX_PROBLEMS, shown};
 use aqlite_rm::diag::Diagnostic;
+use aqlite_rm::path::has_path_form;
 
 impl Compiler<'_> {
     /// Reports the paths of the columns of a binding that no query can read.
@@ -39,7 +40,7 @@ impl Compiler<'_> {
             return (usize::MAX, Attribute::Whole);
         };
         let path = crate::bind::normal_path(path);
-        if !crate::names::is_path(split_path(&path).0) {
+        if !has_path_form(split_path(&path).0) {
             self.invalid_path(&path);
             return (usize::MAX, Attribute::Whole);
         }
