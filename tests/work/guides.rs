@@ -1,6 +1,6 @@
 //! Guides: read, compiled, run.
 
-use crate::measure::{GUIDES, allocated, processor_time};
+use crate::measure::{GUIDES, allocated, assert_time, processor_time};
 use crate::random::Random;
 use aqlite::gdl::{
     self, CompiledGuide, Exceeded, Limit, Limits, Options, Run, RunInput, fixture, suite::Suite,
@@ -526,10 +526,7 @@ fn hard_to_check() {
             "{what}: {bytes} bytes for {}",
             text.len()
         );
-        assert!(
-            time < std::time::Duration::from_secs(10),
-            "{what}: {time:?}"
-        );
+        assert_time(what, time, std::time::Duration::from_secs(10));
         assert!(problems <= gdl::guide::MAX_PROBLEMS, "{what}: {problems}");
     }
     let sum = format!("$gt0006={}", ["1"; 900].join("+"));
