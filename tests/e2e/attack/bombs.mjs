@@ -561,7 +561,7 @@ export const bombs = [
       broken.definition.rules = Object.fromEntries(
         many(1_900, (index) => [
           `gt${index + 100_000}`,
-          { priority: index, when: ["((((((("], then: ["$$$$ == =", "abc".repeat(200)] },
+          { priority: index, when: ["((((((("], then: ["$$$$ == =", "abc".repeat(20)] },
         ]),
       );
       const cards = JSON.parse(doubling("references.v1", 0));
