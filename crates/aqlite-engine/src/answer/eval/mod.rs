@@ -4,6 +4,7 @@
 //! can cancel the run at any time. Documents are never unpacked: nodes are items of layouts, and
 //! values are leaves.
 
+mod absent_parts;
 mod accumulator;
 mod anchor_scan;
 mod anchors;

@@ -6,9 +6,9 @@
 //! each batch of columnar rows, once for each step elsewhere.
 
 use super::QueryError;
+use super::absent_parts::AbsentParts;
 use super::execution_path::TakenPaths;
 use super::top_k::BestRanks;
-use crate::document::absent_reads;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
@@ -41,14 +41,6 @@ const UNPAUSED_CELLS: u64 = 134_217_728;
 /// The bytes of compared texts for one unit. Equal texts are compared eight or more bytes at a
 /// time.
 const COMPARED: u64 = 8;
-
-/// The number of documents before the sample that a void run visits: the first slice of a query for
-/// its first rows (`Budget::slice`).
-const UNSAMPLED: usize = 256;
-
-/// The first stride of the sample, and the attempts after which it is halved.
-const FIRST_STRIDE: usize = 256;
-const ATTEMPTS_OF_STRIDE: u32 = 4;
 
 /// Returns the units of comparing `bytes` bytes of texts.
 pub(super) fn of_texts(bytes: usize) -> u64 {
@@ -86,12 +78,8 @@ pub(super) struct Work {
     pub taken: TakenPaths,
     /// The best ranks of a top-k query.
     pub best_ranks: RefCell<BestRanks>,
-    /// Whether an earlier piece read an absent part.
-    read_absent: Cell<bool>,
-    /// The count of [`absent_reads`] when the piece began.
-    reads_before: Cell<u64>,
-    /// The number of earlier attempts at the same evaluation, which read absent parts.
-    attempts: Cell<u32>,
+    /// The absent parts that the run has read.
+    absent: AbsentParts,
     /// The broken invariant, if any. The run then ends with an error.
     broken: Cell<Option<&'static str>>,
 }
@@ -114,9 +102,7 @@ impl Work {
             is_fresh_search: Cell::new(true),
             taken: TakenPaths::default(),
             best_ranks: RefCell::default(),
-            read_absent: Cell::new(false),
-            reads_before: Cell::new(absent_reads()),
-            attempts: Cell::new(0),
+            absent: AbsentParts::default(),
             broken: Cell::new(None),
         }
     }
@@ -207,36 +193,30 @@ impl Work {
         self.spent.get() >= self.pause_at.get()
     }
 
-    /// Returns whether the run read an absent part. Its result is then discarded: the host loads
-    /// the part and restarts the run, see [`absent_reads`].
+    /// Returns whether the run read an absent part (see [`AbsentParts::were_read`]).
     pub fn is_void(&self) -> bool {
-        self.read_absent.get() || absent_reads() != self.reads_before.get()
+        self.absent.were_read()
     }
 
-    /// Returns whether a void run visits the document, EHR or fragment at an index. It only finds
-    /// out which parts are absent, and the documents of a population need mostly the same ones. So
-    /// it visits the first ones, which are often sufficient for a query with LIMIT, and a sample of
-    /// the others, which grows with each attempt up to all of them. A run that is not void visits
-    /// all.
+    /// Returns whether the run visits the document, EHR or fragment at an index (see
+    /// [`AbsentParts::samples`]).
     pub fn samples(&self, index: usize) -> bool {
-        let stride = FIRST_STRIDE >> (self.attempts.get() / ATTEMPTS_OF_STRIDE).min(31);
-        index < UNSAMPLED || index.is_multiple_of(stride.max(1)) || !self.is_void()
+        self.absent.samples(index)
     }
 
     /// Counts the attempts of an earlier run at the same evaluation, which read absent parts.
     pub fn follow(&self, earlier: &Work) {
-        self.attempts.set(earlier.attempts.get().saturating_add(1));
+        self.absent.follow(&earlier.absent);
     }
 
     /// Ends a piece. Other runs on this thread may read absent parts until the next piece.
     pub fn pause(&self) {
-        self.read_absent.set(self.is_void());
-        self.reads_before.set(absent_reads());
+        self.absent.end_piece();
     }
 
     /// Starts the next piece.
     pub fn resume(&self) {
-        self.reads_before.set(absent_reads());
+        self.absent.begin_piece();
         self.pause_at
             .set(self.spent.get().saturating_add(self.piece));
         self.is_fresh.set(true);
@@ -246,9 +226,7 @@ impl Work {
     /// Forgets absent parts and broken invariants, because the run returns to a state before them.
     /// The units that were spent stay counted.
     pub fn roll_back(&self) {
-        self.read_absent.set(false);
-        self.reads_before.set(absent_reads());
-        self.attempts.set(self.attempts.get().saturating_add(1));
+        self.absent.begin_attempt();
         self.broken.set(None);
     }
 
@@ -305,43 +283,5 @@ impl Work {
         } else {
             Ok(())
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ATTEMPTS_OF_STRIDE, FIRST_STRIDE, UNSAMPLED, Work};
-
-    /// Returns the indexes of the next 1,024 that a run visits after a number of attempts.
-    fn sampled(attempts: u32, is_void: bool) -> Vec<usize> {
-        let work = Work::new(1_000, 1_000, 1_000);
-        work.read_absent.set(is_void);
-        work.attempts.set(attempts);
-        assert!((0..UNSAMPLED).all(|index| work.samples(index)));
-        let indexes = UNSAMPLED..UNSAMPLED + 1_024;
-        indexes.filter(|index| work.samples(*index)).collect()
-    }
-
-    #[test]
-    fn void_run_visits_a_sample_that_grows_with_each_attempt() {
-        assert_eq!(sampled(0, true), [256, 512, 768, 1_024]);
-        let mut before = 0;
-        for attempts in (0..=10 * ATTEMPTS_OF_STRIDE).step_by(ATTEMPTS_OF_STRIDE as usize) {
-            let count = sampled(attempts, true).len();
-            assert!(count > before || count == 1_024);
-            before = count;
-            assert_eq!(sampled(attempts, false).len(), 1_024);
-        }
-        assert_eq!(before, 1_024);
-        assert_eq!(sampled(u32::MAX, true).len(), 1_024);
-        assert!(FIRST_STRIDE.is_power_of_two());
-    }
-
-    #[test]
-    fn run_follows_the_attempts_of_an_earlier_one() {
-        let (earlier, work) = (Work::new(1, 1, 1), Work::new(1, 1, 1));
-        earlier.roll_back();
-        work.follow(&earlier);
-        assert_eq!(work.attempts.get(), 2);
     }
 }
