@@ -376,15 +376,15 @@ fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     if filters > 0 {
         let _ = write!(label, " [{filters} with a predicate]");
     }
-    if node.mode == Mode::Chain {
+    if node.mode == Mode::Inner {
         label.push_str(" (inner join: without rows below it vanishes)");
     }
     let ends: Vec<String> = node.ends.iter().map(|p| format!("#{p}")).collect();
     if !ends.is_empty() {
         let _ = write!(label, " → {}", ends.join(", "));
     }
-    let kids = node.kids.iter().map(|kid| tree(plan, trie, *kid));
-    Part::new(label, kids.collect())
+    let children = node.children.iter().map(|child| tree(plan, trie, *child));
+    Part::new(label, children.collect())
 }
 
 #[cfg(test)]

@@ -67,13 +67,13 @@ impl LayoutVariant {
     }
 }
 
-/// A step of the paths of a variable, bound to an item, with the paths that are alive there.
+/// A step of the paths of a variable, bound to an item, with the paths that match there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct StepBinding {
     pub variable: usize,
     pub step: usize,
     pub item: u32,
-    pub alive: PathSet,
+    pub matching: PathSet,
 }
 
 /// An item that a variable can be bound to, or a repeated group that must be searched.
@@ -122,7 +122,7 @@ pub(super) struct GroupExpansion {
     pub group: u32,
     /// The step whose instances the child rows are.
     pub step: usize,
-    pub alive: PathSet,
+    pub matching: PathSet,
     /// The cells that the parent row contributes to the rows of its child rows.
     pub with: Cells,
     /// The cells of the only row of a parent row whose child rows result in no row.

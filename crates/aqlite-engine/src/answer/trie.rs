@@ -28,7 +28,7 @@ pub struct TrieNode {
     /// The paths that end at the node.
     pub ends: Vec<usize>,
     /// The indexes of the child nodes.
-    pub kids: Vec<usize>,
+    pub children: Vec<usize>,
     /// The way in which rows of its instances are combined with rows of child nodes.
     pub mode: Mode,
     /// Whether the step leads to a structural object, and not to a value.
@@ -46,7 +46,7 @@ pub enum Mode {
     /// Left join: an instance has a row, and children without rows are NULL.
     Left,
     /// Inner join, for purely structural steps: an instance without rows below has no row.
-    Chain,
+    Inner,
 }
 
 /// The identifying parts of a predicate: node id and name of each alternative.
@@ -108,19 +108,19 @@ impl Trie {
             attr: g.attr,
             paths: g.members,
             ends,
-            kids: Vec::new(),
+            children: Vec::new(),
             mode: Mode::Left,
             structural: g.structural,
             key: g.key,
             capture: None,
         });
-        let kids = self.grow_kids(&g.classes, g.level, &longer, all);
-        self.set_kids(index, g.level, kids);
+        let children = self.grow_children(&g.classes, g.level, &longer, all);
+        self.set_children(index, g.level, children);
         index
     }
 
     /// Adds the child nodes of a node with these classes, for the paths with further steps.
-    fn grow_kids(
+    fn grow_children(
         &mut self,
         classes: &[Cls],
         level: usize,
@@ -148,16 +148,15 @@ impl Trie {
 
     /// Sets the children of a node, and the mode that follows from them. A step without a path that
     /// ends at it has no row of its own if it leads only to one structural step.
-    fn set_kids(&mut self, index: usize, level: usize, kids: Vec<usize>) {
-        let only_chain =
-            matches!(kids.as_slice(), [kid] if self.nodes.get(*kid).is_some_and(|k| k.structural));
+    fn set_children(&mut self, index: usize, level: usize, children: Vec<usize>) {
+        let only_structural = matches!(children.as_slice(), [child] if self.nodes.get(*child).is_some_and(|k| k.structural));
         if let Some(node) = self.nodes.get_mut(index) {
-            node.mode = if level > 0 && only_chain && node.ends.is_empty() {
-                Mode::Chain
+            node.mode = if level > 0 && only_structural && node.ends.is_empty() {
+                Mode::Inner
             } else {
                 Mode::Left
             };
-            node.kids = kids;
+            node.children = children;
         }
     }
 
@@ -173,23 +172,23 @@ impl Trie {
             .extend(path.root.iter().map(|p| (plan.base, p.clone())));
         let mut at = 0;
         for (level, step) in path.steps.iter().enumerate() {
-            let Some(kid) = self.kid_for(at, step) else {
+            let Some(child) = self.child_for(at, step) else {
                 // The steps without a node are evaluated from the last shared node on.
                 plan.rest = path.steps.get(level..).unwrap_or_default().to_vec();
                 return plan;
             };
-            at = kid;
-            plan.base = self.capture(kid, next);
+            at = child;
+            plan.base = self.capture(child, next);
             plan.checks
                 .extend(step.predicate.iter().map(|p| (plan.base, p.clone())));
         }
         plan
     }
 
-    fn kid_for(&self, at: usize, step: &Step) -> Option<usize> {
+    fn child_for(&self, at: usize, step: &Step) -> Option<usize> {
         let wanted = alternatives(step.predicate.as_ref());
-        self.nodes.get(at)?.kids.iter().copied().find(|kid| {
-            self.nodes.get(*kid).is_some_and(|k| {
+        self.nodes.get(at)?.children.iter().copied().find(|child| {
+            self.nodes.get(*child).is_some_and(|k| {
                 k.attr == step.attr && k.key.as_ref().is_none_or(|key| covers(key, &wanted))
             })
         })

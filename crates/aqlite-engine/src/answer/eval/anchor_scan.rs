@@ -2,7 +2,7 @@
 
 use super::QueryError;
 use super::bind::may_hold;
-use super::expand::{Start, StepIn};
+use super::layout_variant::{Start, StepIn};
 use super::node::Node;
 use super::predicate::PredicateEvaluator;
 use super::scope::Scope;
@@ -424,7 +424,7 @@ fn groups_of_step(parents: &[TableVariants<'_>], only: &GroupExpansion) -> Optio
         for group in variants.filter_map(|(variant, _)| group_expansion(variant)) {
             if !group.with.is_empty()
                 || !sorted.are_all
-                || (group.step, group.alive) != (only.step, only.alive)
+                || (group.step, group.matching) != (only.step, only.matching)
                 || !sorted.is_absent_elsewhere(group.group)
             {
                 return None;

@@ -1,9 +1,11 @@
 //! Statistics of the tables and layouts that a run reads, for the explanation of a query.
 
 use super::anchor_scan::TableVariants;
-use super::expand::{Expander, Rows, Start};
+use super::expand::Expander;
+use super::layout_variant::Start;
 use super::node::{Node, View};
 use super::predicate::PredicateEvaluator;
+use super::rows::Rows;
 use super::selection::Selection;
 use crate::answer::plan::Plan;
 use crate::answer::plan_cache::LayoutVariant;

@@ -1,7 +1,7 @@
 //! The position of an enumeration of assignments, so that it can pause and resume.
 
 use super::ParentKey;
-use crate::answer::eval::expand::Product;
+use crate::answer::eval::rows::Product;
 use hashbrown::HashMap;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;

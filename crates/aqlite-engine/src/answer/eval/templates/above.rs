@@ -5,7 +5,7 @@
 use super::super::node::{Node, View};
 use super::super::predicate::PredicateEvaluator;
 use super::super::scope::Scope;
-use super::super::{QueryError, expand::Rows};
+use super::super::{QueryError, rows::Rows};
 use super::ByTemplate;
 use crate::answer::plan_cache::{Cells, LayoutVariant};
 use crate::answer::query::{ClassExpr, Predicate};

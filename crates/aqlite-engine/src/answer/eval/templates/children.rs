@@ -3,7 +3,7 @@
 
 use super::super::anchor_scan::group_expansion;
 use super::super::block::{ParentCells, ParentRows};
-use super::super::expand::Start;
+use super::super::layout_variant::Start;
 use super::super::selection::Selection;
 use super::{Abort, AnchorSearch, ByTemplate, CandidateRows, Sink, broken};
 use crate::answer::plan::PathSet;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// The child rows that are instances of one step, grouped by layout variant.
 pub(super) struct ChildrenOfStep {
     pub(super) step: usize,
-    pub(super) alive: PathSet,
+    pub(super) matching: PathSet,
     /// The indexes of the variants of each table.
     pub(super) by_table: HashMap<u32, Vec<usize>>,
     pub(super) children: Vec<ChildRows>,
@@ -90,11 +90,11 @@ impl AnchorSearch<'_, '_, '_> {
         let at = self
             .steps
             .iter()
-            .position(|s| (s.step, s.alive) == (over.step, over.alive))
+            .position(|s| (s.step, s.matching) == (over.step, over.matching))
             .unwrap_or_else(|| {
                 self.steps.push(ChildrenOfStep {
                     step: over.step,
-                    alive: over.alive,
+                    matching: over.matching,
                     by_table: HashMap::new(),
                     children: Vec::new(),
                 });

@@ -1,9 +1,9 @@
 //! The join of the rows of several anchors within each document.
 
 use super::super::block::project_cells;
-use super::super::expand::{Product, Rows, merge};
 use super::super::node::{Node, View};
 use super::super::output::Output;
+use super::super::rows::{Product, Rows, merge};
 use super::super::work::ROW;
 use super::super::{QueryError, ROWS_PER_BUDGET_CHECK};
 use super::above::ContextVariable;

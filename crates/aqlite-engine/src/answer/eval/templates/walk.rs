@@ -3,8 +3,8 @@
 use super::super::QueryError;
 use super::super::anchors::Conjunct;
 use super::super::execution_path::ExecutionPath;
-use super::super::expand::Rows;
 use super::super::node::Node;
+use super::super::rows::Rows;
 use super::super::work::{ROW, STEP};
 use super::anchor_rows::AnchorRows;
 use super::{Abort, AnchorSearch, ByTemplate, Sink};
