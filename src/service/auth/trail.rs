@@ -8,6 +8,7 @@ use super::caller::Caller;
 use super::scope::Resource;
 use crate::store::repository::AccessRecord;
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 /// The maximum number of characters of the name of an object in the log.
 const MAX_NAME: usize = 200;
@@ -17,6 +18,8 @@ const MAX_NAME: usize = 200;
 pub(crate) struct AccessTrail {
     pub(super) line: RefCell<AccessRecord>,
     ehrs: RefCell<Vec<String>>,
+    /// The same ids, for lookups: a request can name tens of thousands.
+    known_ehrs: RefCell<HashSet<String>>,
     pub(super) is_administrative: Cell<bool>,
     /// Whether the caller is authenticated, or authentication is off.
     pub(super) is_authenticated: Cell<bool>,
@@ -59,9 +62,9 @@ impl AccessTrail {
 
     /// Records an EHR of the request, if this is the id of one.
     pub fn add_ehr(&self, ehr_id: &str) {
-        let (ehr_id, mut ehrs) = (ehr_id.to_ascii_lowercase(), self.ehrs.borrow_mut());
-        if is_uuid(&ehr_id) && !ehrs.contains(&ehr_id) {
-            ehrs.push(ehr_id);
+        let ehr_id = ehr_id.to_ascii_lowercase();
+        if is_uuid(&ehr_id) && self.known_ehrs.borrow_mut().insert(ehr_id.clone()) {
+            self.ehrs.borrow_mut().push(ehr_id);
         }
     }
 
