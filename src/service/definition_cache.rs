@@ -82,11 +82,14 @@ impl DefinitionCache {
         })
     }
 
+    /// Returns the compiled guide of a definition, with or without its body, if the cache has it.
+    pub fn cached_guide(&self, listed: &Definition) -> Option<Rc<CompiledGuide>> {
+        self.guides.borrow_mut().get(&Key::of(listed))
+    }
+
     /// Returns a guide, compiled.
     pub fn guide(&self, stored: &Definition) -> Result<Rc<CompiledGuide>, Failure> {
-        let key = Key::of(stored);
-        let cached = self.guides.borrow_mut().get(&key);
-        if let Some(cached) = cached {
+        if let Some(cached) = self.cached_guide(stored) {
             return Ok(cached);
         }
         let guide = gdl::parse(&stored.body)
@@ -95,7 +98,7 @@ impl DefinitionCache {
         let bytes = guide.bytes(stored.body.len());
         self.guides
             .borrow_mut()
-            .insert(key, Rc::clone(&guide), bytes);
+            .insert(Key::of(stored), Rc::clone(&guide), bytes);
         Ok(guide)
     }
 }

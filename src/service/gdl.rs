@@ -70,7 +70,13 @@ impl<R: Repository> Service<R> {
 
     /// Returns a guide, compiled.
     pub(super) async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
-        let stored = self.stored_guide(id).await?;
+        let listed = self.versions_of(KIND, id).await?;
+        let find = |one| self.definition_cache.cached_guide(one);
+        if let Some(cached) = listed.iter().find_map(find) {
+            return Ok(cached);
+        }
+        let stored = self.select_among(KIND, None, &listed, Some(VERSION));
+        let stored = stored.await?.ok_or_else(no_guide)?;
         self.definition_cache.guide(&stored)
     }
 
