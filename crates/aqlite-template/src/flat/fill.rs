@@ -608,8 +608,8 @@ fn only_state(transition: &WebNode) -> Option<&str> {
 /// Returns the code of the careflow step, if it is mandatory and all alternatives that lead to the
 /// state have the same one.
 fn only_step<'w>(transition: &'w WebNode, state: &str) -> Option<&'w str> {
-    let mut kids = transition.children.iter();
-    let step = kids.find(|kid| attr_of(kid) == Attr::CAREFLOW_STEP)?;
+    let mut steps = transition.children.iter();
+    let step = steps.find(|child| attr_of(child) == Attr::CAREFLOW_STEP)?;
     let is_required = step.last_step()?.occurrences.lower > 0;
     let leads_there = |states: &[String]| states.is_empty() || states.iter().any(|s| s == state);
     let alternatives = transition.transitions.iter();

@@ -186,9 +186,9 @@ impl<'r> DocumentReader<'r, '_> {
 fn activities<'i>(
     instruction: &'i Instruction<'_, '_>,
 ) -> impl Iterator<Item = (&'i WebNode, usize)> {
-    let kids = instruction.web.children.iter();
-    let kids = kids.filter(|kid| kid.class == Cls::ACTIVITY);
-    kids.map(|kid| (kid, instruction.form.instances(&kid.id).len()))
+    let children = instruction.web.children.iter();
+    let children = children.filter(|child| child.class == Cls::ACTIVITY);
+    children.map(|child| (child, instruction.form.instances(&child.id).len()))
 }
 
 /// Returns the id of the activity with this index, or of the only one.
