@@ -31,7 +31,7 @@ use aqlite_rm::number;
 use aqlite_rm::tree::Kind;
 use derived::{DERIVED, Derived};
 use ehr::ehr_tree;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -124,6 +124,8 @@ pub struct Batch {
     /// Whether the batch was read from a segment, so that parts can be absent: see
     /// [`Batch::wanted`].
     pub(super) is_late: bool,
+    /// The bytes of the loaded parts of tables, and the number of loads when they were measured.
+    pub(super) measured: Cell<Option<(u64, usize)>>,
     /// The file of the checkpoint from which the batch was opened.
     pub(super) file: Option<Rc<PartFile>>,
     derived: OnceCell<Box<Derived>>,

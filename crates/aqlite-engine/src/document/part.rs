@@ -17,6 +17,13 @@ use std::sync::{Arc, OnceLock};
 
 thread_local! {
     static ABSENT_READS: Cell<u64> = const { Cell::new(0) };
+    static LOADS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Returns the number of parts that were loaded on this thread. A batch of a segment has the same
+/// parts as before if the number did not change.
+pub(super) fn loads() -> u64 {
+    LOADS.get()
 }
 
 /// Returns the number of reads of absent parts on this thread.
@@ -190,8 +197,10 @@ impl<T> Part<T> {
     /// Stores a loaded part. If the part is loaded already, the value is dropped, as both are
     /// equal.
     pub fn load(&self, value: Arc<T>) {
-        if let Part::Late(late) = self {
-            let _ = late.value.set(value);
+        if let Part::Late(late) = self
+            && late.value.set(value).is_ok()
+        {
+            LOADS.set(LOADS.get().wrapping_add(1));
         }
     }
 

@@ -17,7 +17,7 @@ use super::batch::{Docs, DocumentData, DocumentFlags, DocumentVersions, ObjectKi
 use super::column::{Column, Dictionary, PAGE, Page, Words};
 use super::digest::fnv;
 use super::layout::Item;
-use super::part::Part;
+use super::part::{self, Part};
 use super::zone_map::ZoneMap;
 use super::{Batch, Layout};
 use aqlite_rm::class::{Attr, Cls};
@@ -294,8 +294,21 @@ impl Batch {
 
     /// Estimates the bytes of the parts that were loaded.
     pub fn late_bytes(&self) -> usize {
-        let tables: usize = self.tables.iter().map(Table::late_bytes).sum();
-        tables + self.words.bytes() + self.docs.late_bytes()
+        self.bytes_of_tables() + self.words.bytes() + self.docs.late_bytes()
+    }
+
+    /// Estimates the bytes of the loaded parts of tables. Each query asks for them, so they are
+    /// measured again only after a load.
+    fn bytes_of_tables(&self) -> usize {
+        let measured = self.measured.get();
+        match measured.filter(|(loads, _)| self.is_late && *loads == part::loads()) {
+            Some((_, bytes)) => bytes,
+            None => {
+                let bytes = self.tables.iter().map(Table::late_bytes).sum();
+                self.measured.set(Some((part::loads(), bytes)));
+                bytes
+            }
+        }
     }
 
     /// Returns whether the batch was read from a segment, so that parts of it may be absent.
