@@ -16,8 +16,8 @@
 use crate::document::absent_reads;
 use std::cell::Cell;
 
-/// The number of documents before the sample that a void run visits: the first slice of a query for
-/// its first rows (`Budget::slice`).
+/// The number of documents before the sample that a void run visits: some slices of a query for its
+/// first rows (`Budget::slice`).
 const UNSAMPLED: usize = 256;
 
 /// The first stride of the sample, and the attempts after which it is halved.
