@@ -55,7 +55,7 @@ fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
         .map(|query| query.population_aql.clone())
         .collect();
     for (i, aql) in queries.iter().enumerate() {
-        loaded.each(aql, &mut |row| population.add(i, row));
+        loaded.each(aql, &mut |at, row| population.add(i, at, row));
     }
     let mut ehrs = 0;
     let like = RunInput {

@@ -3,7 +3,7 @@
 use crate::clock::{seconds, timed};
 use crate::uneven::Extras;
 use aqlite::aql::{
-    Budget, Cell, Parameter, Parameters, Plan, QueryOptions, ResultSet, RowValue, Run, prepare,
+    Budget, Cell, Parameter, Parameters, Plan, QueryOptions, ResultSet, RowVisit, Run, prepare,
 };
 use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, ObjectKind, Packed, Texts, pack};
 use aqlite::rm::class::{Attr, Cls};
@@ -162,7 +162,7 @@ impl Loaded {
     }
 
     /// Runs a query and passes each row to `visit` in its stored form.
-    pub fn each(&self, aql: &str, visit: &mut dyn FnMut(&[RowValue<'_>])) {
+    pub fn each(&self, aql: &str, visit: RowVisit<'_>) {
         let Some(plan) = self.prepare(aql) else {
             return;
         };

@@ -1,7 +1,7 @@
 //! Guides on generated records, and on rows whose units are converted.
 
 use crate::gdl::{NOW, compiled, instance, run};
-use aqlite::aql::{Budget, Cell, Parameter, Plan, QueryOptions, ResultSet, RowValue, prepare};
+use aqlite::aql::{Budget, Cell, Parameter, Plan, QueryOptions, ResultSet, RowVisit, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, LayoutStore, NothingKnown, ObjectKind, pack};
 use aqlite::gdl::stored::{ValueReader, value_of_json};
 use aqlite::gdl::time::Moment;
@@ -12,7 +12,7 @@ use aqlite::samples::Generator;
 use serde_json::json;
 
 /// Returns the generated data in one batch, as a repository stores them.
-fn batch(generator: &Generator) -> Batch {
+pub(crate) fn batch(generator: &Generator) -> Batch {
     let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
     for ehr in 0..generator.ehrs() {
         let sample = generator.ehr(ehr);
@@ -73,7 +73,7 @@ pub(crate) fn add_composition(
 pub(crate) fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     let mut reader = ValueReader::default();
-    each(aql, ehr_id, batch, &mut |row| {
+    each(aql, ehr_id, batch, &mut |_, row| {
         rows.push(
             row.iter()
                 .map(|value| reader.value(*value))
@@ -97,7 +97,7 @@ pub(crate) fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Va
     rows
 }
 
-fn each(aql: &str, ehr_id: Option<&str>, batch: &Batch, visit: &mut dyn FnMut(&[RowValue<'_>])) {
+fn each(aql: &str, ehr_id: Option<&str>, batch: &Batch, visit: RowVisit<'_>) {
     assert!(asked(aql, ehr_id, &mut |run| assert!(run.push_each(batch, visit))).is_empty());
 }
 
@@ -109,7 +109,7 @@ fn asked(
     run_plan(&plan(aql, ehr_id), push)
 }
 
-fn plan(aql: &str, ehr_id: Option<&str>) -> Plan {
+pub(crate) fn plan(aql: &str, ehr_id: Option<&str>) -> Plan {
     let parameters = ehr_id
         .map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned())))
         .into_iter()
@@ -154,7 +154,7 @@ fn population_of<'g>(
         .collect();
     for (index, query) in queries.iter().enumerate() {
         run_plan(&plan(query, None).among(ehrs), &mut |run| {
-            assert!(run.push_each(batch, &mut |row| population.add(index, row)))
+            assert!(run.push_each(batch, &mut |at, row| population.add(index, at, row)))
         });
     }
     population
@@ -180,8 +180,8 @@ fn a_guide_runs_on_generated_records() {
             },
         );
         for (index, query) in queries.iter().enumerate() {
-            each(&query.population_aql, None, &batch, &mut |row| {
-                population.add(index, row)
+            each(&query.population_aql, None, &batch, &mut |at, row| {
+                population.add(index, at, row)
             });
         }
         let ids: Vec<String> = (0..generator.ehrs())

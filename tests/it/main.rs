@@ -30,6 +30,7 @@ mod guide_population;
 mod guides;
 mod imports;
 mod integrity;
+mod latest_rows;
 mod limits;
 mod limits_table;
 mod loading;

@@ -9,7 +9,7 @@ use super::set::{DataSet, Opened, damaged};
 use super::version::SYSTEM;
 use crate::outcome::Failure;
 use crate::progress::is_interrupted;
-use aqlite::aql::{Budget, Plan, QueryError, ResultSet, RowValue, Run};
+use aqlite::aql::{Budget, Plan, QueryError, ResultSet, RowVisit, Run};
 use aqlite::document::{Batch, DocRow, EhrRow, Segment, absent_reads};
 use aqlite::store::scan::Scan;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -187,12 +187,7 @@ impl DataSet {
     ///
     /// # Errors
     /// As [`DataSet::answer`].
-    pub fn visit(
-        &self,
-        plan: &Plan,
-        now: &str,
-        visit: &mut dyn FnMut(&[RowValue<'_>]),
-    ) -> Result<bool, Failure> {
+    pub fn visit(&self, plan: &Plan, now: &str, visit: RowVisit<'_>) -> Result<bool, Failure> {
         let mut run = Run::new(plan, now, budget(), &is_interrupted);
         if BatchSource::of(plan.scan()) != BatchSource::Segments {
             run.push_each(self.whole(plan.scan())?, visit);

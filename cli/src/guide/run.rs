@@ -146,7 +146,8 @@ pub fn populate<'g>(
         let mut population = Population::new(guide, now, options);
         let mut is_complete = true;
         for (number, plan) in plans.iter().enumerate() {
-            is_complete &= data.visit(plan, &time, &mut |row| population.add(number, row))?;
+            is_complete &=
+                data.visit(plan, &time, &mut |at, row| population.add(number, at, row))?;
         }
         if is_complete {
             return Ok(population);

@@ -30,7 +30,7 @@ mod vocabulary;
 pub use aqlite_engine::answer::{
     BROKEN_INVARIANT, Budget, Cell, Checkpoint, CsvColumns, CsvOptions, CsvParts, ExecutionPath,
     LayoutStatistics, MAX_PATHS, PartialResult, Plan, Progress, QueryError, ResultColumn,
-    ResultFormat, ResultSet, Row, RowValue, Run, ScanStatistics, ValueId, plan, query,
+    ResultFormat, ResultSet, Row, RowValue, RowVisit, Run, ScanStatistics, ValueId, plan, query,
 };
 pub use author_texts::author_texts;
 pub use check::{CheckOptions, MAX_CONDITIONS, MAX_MEMBERS, Parameter, Parameters, check, examine};

@@ -6,7 +6,7 @@
 use super::compile::{Column, CompiledGuide};
 use super::guide::Direction;
 use super::run::Options;
-use super::stored::{ValueReader, original_of_json, value_of_json};
+use super::stored::{ValueReader, millis_of, original_of_json, value_of_json};
 use super::time::{Clock, Moment};
 use super::value::Value;
 use aqlite_aql::{MAX_CONDITIONS, RowValue};
@@ -322,6 +322,18 @@ impl BindingQuery {
             }
         });
         self.instance(values)
+    }
+
+    /// Returns the time of a row in milliseconds, as its instance will have it; `None` if it is
+    /// known only after the conversion of the row.
+    pub(crate) fn millis_of(&self, row: &[RowValue<'_>]) -> Option<i64> {
+        let is_time = |column: &QueryColumn| match column {
+            QueryColumn::Value { is_time, .. } => *is_time,
+            QueryColumn::Time => true,
+            QueryColumn::Source => false,
+        };
+        let at = self.columns.iter().position(is_time)?;
+        row.get(at).copied().and_then(millis_of)
     }
 
     fn instance(&self, row: impl Iterator<Item = Value>) -> Instance {

@@ -9,6 +9,7 @@ use aqlite_rm::order;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+mod lists;
 mod paths;
 mod plan;
 
@@ -120,6 +121,7 @@ impl<'g> Compiler<'g> {
                 assignable: false,
                 quantity: None,
                 bindings: Vec::new(),
+                is_listed: false,
             });
         }
         index
@@ -201,6 +203,7 @@ impl<'g> Compiler<'g> {
         self.null_flavors();
         let slots = self.slot_index.iter();
         self.out.slot_index = order::map(slots.map(|(code, slot)| ((*code).to_owned(), *slot)));
+        self.mark_lists();
         self.out
     }
 

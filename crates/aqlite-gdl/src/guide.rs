@@ -233,6 +233,18 @@ pub(crate) struct SuggestedAction {
 }
 
 impl Card {
+    /// Visits the texts whose placeholders are filled.
+    pub fn each_filled_text(&self, visit: &mut dyn FnMut(&str)) {
+        visit(&self.summary);
+        self.detail.iter().for_each(|detail| visit(detail));
+        self.links.iter().for_each(|link| visit(&link.label));
+        for suggestion in &self.suggestions {
+            visit(&suggestion.label);
+            let actions = suggestion.actions.iter();
+            actions.for_each(|action| visit(&action.description));
+        }
+    }
+
     /// Returns the bytes of the texts, as an answer writes them.
     pub fn size(&self) -> usize {
         let link = |l: &Link| {

@@ -2,9 +2,14 @@
 //! EHR.
 //!
 //! ```text
-//! Population::new ─► queries() … host runs each population_aql … add(query, row)
+//! Population::new ─► queries() … host runs each population_aql … add(query, number, row)
 //! ─► run(ehr_id, …) for each EHR
 //! ```
+//!
+//! Most guides read only the last value of each variable. Of such a binding, an instance with all
+//! values replaces all earlier ones, which cannot have the last value of any variable. A row that is
+//! earlier than such an instance is passed over before its values are converted, so it is best to
+//! add the latest rows first ([`Population::reads_latest`]).
 
 use super::action::copied_slots;
 use super::bind::{BindingQuery, Instance, QueryColumn, in_order};
@@ -12,7 +17,7 @@ use super::budget::{Exceeded, json_size, size};
 use super::compile::CompiledGuide;
 use super::run::{Options, Run, RunInput};
 use super::stored::{ValueReader, original_of};
-use super::time::Clock;
+use super::time::{Clock, Moment};
 use super::value::Value;
 use aqlite_aql::{RowValue, ValueId};
 use aqlite_rm::order;
@@ -31,8 +36,6 @@ pub struct Population<'g> {
     reader: ValueReader,
     /// Whether the source of each value is kept for the trace.
     traced: bool,
-    /// Whether instances get the numbers of their elements.
-    numbers_elements: bool,
     /// The index of each EHR that has data, by its id.
     numbers: HashMap<String, usize>,
     /// The data of each query.
@@ -51,11 +54,73 @@ pub struct Population<'g> {
 struct QueryData {
     /// The columns that the guide copies to results.
     copied: Vec<usize>,
+    /// Whether instances get the numbers of their elements.
+    numbers_elements: bool,
     /// The elements that the last rows have read.
     elements: Elements,
-    /// The instances by index of the EHR, in commit order. EHRs behind the last one with rows of
-    /// this query have no entry.
-    found: Vec<Vec<Instance>>,
+    /// Whether an instance with all values replaces earlier ones.
+    reads_latest: bool,
+    /// The instances by index of the EHR. EHRs behind the last one with rows of this query have no
+    /// entry.
+    found: Vec<Found>,
+}
+
+/// The instances of one EHR that a query found.
+#[derive(Debug, Default)]
+struct Found {
+    /// The instances, each with the number of its row.
+    instances: Vec<(u64, Instance)>,
+    /// The position of the latest instance that replaced earlier ones.
+    complete: Option<Position>,
+}
+
+/// The order of an instance: its time in milliseconds, and the number of its row among those of one
+/// time.
+type Position = (Option<i64>, u64);
+
+impl Found {
+    /// Adds an instance. If it `replaces` earlier ones, these are removed. Returns the bytes of the
+    /// removed instances.
+    fn add(&mut self, number: u64, instance: Instance, replaces: bool) -> usize {
+        let position = position_of(number, &instance);
+        if self.complete.is_some_and(|complete| position < complete) {
+            return bytes_of(&instance);
+        }
+        let mut removed = 0;
+        if replaces {
+            self.complete = Some(position);
+            self.instances.retain(|(number, earlier)| {
+                let is_kept = position_of(*number, earlier) > position;
+                removed += if is_kept { 0 } else { bytes_of(earlier) };
+                is_kept
+            });
+        }
+        self.instances.push((number, instance));
+        removed
+    }
+
+    /// Returns the instances in commit order.
+    fn into_instances(mut self) -> Vec<Instance> {
+        order::sort_by_key(&mut self.instances, |(number, _)| *number);
+        let instances = self.instances.into_iter();
+        instances.map(|(_, instance)| instance).collect()
+    }
+}
+
+fn position_of(number: u64, instance: &Instance) -> Position {
+    (instance.time.map(|time| time.millis), number)
+}
+
+/// Returns the approximate bytes of an instance.
+fn bytes_of(instance: &Instance) -> usize {
+    let of_value = |value: &Value| size_of::<Value>() + size_of::<u32>() + ALLOCATED + size(value);
+    let originals = instance.originals.iter();
+    // Twice: lists grow by doubling.
+    2 * (size_of::<Instance>() + size_of::<u64>())
+        + instance.values.iter().map(of_value).sum::<usize>()
+        + originals
+            .map(|(_, original)| ALLOCATED + json_size(original))
+            .sum::<usize>()
 }
 
 /// The elements of one composition. Its rows are adjacent.
@@ -103,10 +168,13 @@ impl<'g> Population<'g> {
     ) -> Population<'g> {
         let clock = clock.into();
         let queries = guide.queries_for(clock, &options);
+        let reports_all = options.trace || options.include_input;
         let copied = copied_columns(guide, &queries).into_iter();
-        let data = copied.map(|copied| QueryData {
+        let data = queries.iter().zip(copied).map(|(query, copied)| QueryData {
             copied,
+            numbers_elements: guide.reads_lists(query.binding),
             elements: Elements::default(),
+            reads_latest: !reports_all && guide.reads_latest(query.binding),
             found: Vec::new(),
         });
         Population {
@@ -116,7 +184,6 @@ impl<'g> Population<'g> {
             clock,
             reader: ValueReader::default(),
             traced: options.trace,
-            numbers_elements: guide.reads_elements(),
             numbers: HashMap::new(),
             last: (String::new(), 0),
             bytes: 0,
@@ -130,11 +197,16 @@ impl<'g> Population<'g> {
         &self.queries
     }
 
-    /// Adds a row of one of [`Population::queries`]. Rows must come in commit order. The last value
-    /// of each row is the id of the EHR.
+    /// Returns whether only the latest rows of a query are needed. They are best added first.
+    pub fn reads_latest(&self, query: usize) -> bool {
+        self.data.get(query).is_some_and(|data| data.reads_latest)
+    }
+
+    /// Adds a row of one of [`Population::queries`], with its `number` in commit order. The last
+    /// value of the row is the id of the EHR.
     // The worker compiles its callers for size, and would compile an inlined copy for size too.
     #[inline(never)]
-    pub fn add(&mut self, query: usize, row: &[RowValue<'_>]) {
+    pub fn add(&mut self, query: usize, number: u64, row: &[RowValue<'_>]) {
         let Some((ehr, values)) = row.split_last() else {
             return self.report_broken("a row has no values");
         };
@@ -146,32 +218,33 @@ impl<'g> Population<'g> {
         let Some((query, data)) = data else {
             return self.report_broken("a row has no query");
         };
+        // The list grows with the greatest index only.
+        if data.found.len() <= ehr {
+            data.found.resize_with(ehr + 1, Found::default);
+        }
+        let Some(found) = data.found.get_mut(ehr) else {
+            return self.report_broken("an EHR has no list of instances");
+        };
+        if let Some(complete) = found.complete
+            && let Some(millis) = query.millis_of(values)
+            && (Some(millis), number) < complete
+        {
+            return;
+        }
         let mut instance = query.found(values, &mut self.reader, self.traced);
-        if self.numbers_elements {
+        if data.numbers_elements {
             instance.elements = data.elements.numbers_of(query, values);
         }
         for &column in &data.copied {
             let cell = values.get(column).zip(instance.values.get(column));
             let original = cell.and_then(|(found, value)| original_of(*found, value));
-            if let Some(original) = original {
-                self.bytes += ALLOCATED + json_size(&original);
-                instance.originals.push((column, original));
-            }
+            instance
+                .originals
+                .extend(original.map(|original| (column, original)));
         }
-        // Twice: lists grow by doubling.
-        self.bytes += 2 * size_of::<Instance>()
-            + instance
-                .values
-                .iter()
-                .map(|v| size_of::<Value>() + size_of::<u32>() + ALLOCATED + size(v))
-                .sum::<usize>();
-        // The list grows with the greatest index only.
-        if data.found.len() <= ehr {
-            data.found.resize_with(ehr + 1, Vec::new);
-        }
-        if let Some(own) = data.found.get_mut(ehr) {
-            own.push(instance);
-        }
+        let replaces = data.reads_latest && is_complete(&instance, self.clock.now);
+        self.bytes += bytes_of(&instance);
+        self.bytes -= found.add(number, instance, replaces);
     }
 
     /// Removes all rows.
@@ -218,7 +291,7 @@ impl<'g> Population<'g> {
             let place = place.ok_or_else(|| broken("a query has no binding"))?;
             // Taken, not copied: each EHR runs once. An EHR without rows of the query has no list.
             let own = number.and_then(|number| data.found.get_mut(number));
-            *place = own.map(std::mem::take).unwrap_or_default();
+            *place = own.map(std::mem::take).unwrap_or_default().into_instances();
             in_order(place, self.clock.now);
         }
         Ok(all)
@@ -233,8 +306,8 @@ impl<'g> Population<'g> {
         let instances = self
             .data
             .iter()
-            .flat_map(|data| data.found.iter().flatten());
-        instances.flat_map(|instance| &instance.values)
+            .flat_map(|data| data.found.iter().flat_map(|found| &found.instances));
+        instances.flat_map(|(_, instance)| &instance.values)
     }
 
     /// Returns the EHRs that have data, in the order of their ids.
@@ -270,6 +343,12 @@ impl<'g> Population<'g> {
     }
 }
 
+/// Returns whether a run at `now` reads an instance, and no earlier one of its binding.
+fn is_complete(instance: &Instance, now: Moment) -> bool {
+    instance.time.is_none_or(|time| time.millis <= now.millis)
+        && instance.values.iter().all(|value| !value.is_null())
+}
+
 /// Returns the columns that a guide copies to results, by query.
 pub(crate) fn copied_columns(guide: &CompiledGuide, queries: &[BindingQuery]) -> Vec<Vec<usize>> {
     let slots = copied_slots(guide);
@@ -302,7 +381,6 @@ impl BindingQuery {
 mod tests {
     use super::*;
     use crate::budget::Limit;
-    use crate::time::Moment;
 
     #[test]
     fn data_that_may_be_incomplete_have_no_instances() {
@@ -318,7 +396,7 @@ mod tests {
             ended.to_string()
         };
         let mut without_cells = population();
-        without_cells.add(0, &[]);
+        without_cells.add(0, 0, &[]);
         // A restart of the scan does not mend it.
         without_cells.clear();
         assert!(broken(without_cells).contains("a row has no values"));

@@ -3,7 +3,7 @@
 use super::time::{Moment, Precision};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer};
 use aqlite_aql::RowValue;
-use aqlite_engine::document::Leaf;
+use aqlite_engine::document::{Leaf, TimeText};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::json;
 use aqlite_rm::number;
@@ -37,10 +37,8 @@ trait Stored<'a>: Copy {
     fn moment_at(self, attr: Attr) -> Option<Value> {
         match self.get(attr)?.leaf()? {
             Leaf::Time(time) => {
-                let moment = Moment::from_millis(
-                    (time.micros() - from_unix_millis(0)).div_euclid(1000),
-                    time.offset().map_or(UTC, |minutes| i32::from(minutes) * 60),
-                );
+                let offset = time.offset().map_or(UTC, |minutes| i32::from(minutes) * 60);
+                let moment = Moment::from_millis(millis(time), offset);
                 // The text of a plain time is that of its moment.
                 let recorded = (!time.is_plain()).then(|| Arc::from(time.text()));
                 Some(Value::Moment(moment, recorded))
@@ -201,6 +199,20 @@ impl ValueReader {
         let new: Arc<str> = Arc::from(text);
         self.texts.insert(Arc::clone(&new));
         new
+    }
+}
+
+/// Returns the milliseconds of a stored time since 1970.
+fn millis(time: TimeText) -> i64 {
+    (time.micros() - from_unix_millis(0)).div_euclid(1000)
+}
+
+/// Returns the milliseconds of a cell with a date or time; `None` for any other cell, and for a time
+/// that is stored as text.
+pub(crate) fn millis_of(found: RowValue<'_>) -> Option<i64> {
+    match (found.class(), found.get(Attr::VALUE)?.leaf()?) {
+        (Cls::DV_DATE_TIME | Cls::DV_DATE | Cls::DV_TIME, Leaf::Time(time)) => Some(millis(time)),
+        _ => None,
     }
 }
 

@@ -43,7 +43,7 @@ impl<'s> StageRows<'s> {
 }
 
 impl RowVisitor for StageRows<'_> {
-    fn row(&mut self, query: usize, row: &[RowValue<'_>]) {
+    fn row(&mut self, query: usize, number: u64, row: &[RowValue<'_>]) {
         // Data beyond the limit are not kept, as the call fails.
         if self.is_too_much() {
             return;
@@ -57,9 +57,18 @@ impl RowVisitor for StageRows<'_> {
             self.is_incomplete = true;
             return;
         };
-        let before = population.bytes();
-        population.add(query, row);
-        self.read += population.bytes() - before;
+        // An instance that replaces others can make the data smaller.
+        self.read -= population.bytes();
+        population.add(query, number, row);
+        self.read += population.bytes();
+    }
+
+    fn reads_backward(&self, query: usize) -> bool {
+        let owner = self.owners.get(query);
+        owner.is_some_and(|(stage, query)| {
+            let population = self.populations.get(*stage);
+            population.is_some_and(|population| population.reads_latest(*query))
+        })
     }
 
     fn restart(&mut self) {

@@ -141,7 +141,7 @@ const UID: &str = "AQL0407";
 struct StoredUids(HashSet<String>);
 
 impl RowVisitor for StoredUids {
-    fn row(&mut self, _: usize, row: &[RowValue<'_>]) {
+    fn row(&mut self, _: usize, _: u64, row: &[RowValue<'_>]) {
         let text = row.first().and_then(|value| value.text());
         self.0.extend(text.map(Cow::into_owned));
     }

@@ -16,8 +16,13 @@ const TOGETHER: usize = 16;
 
 /// The receiver of the rows of internal queries.
 pub(crate) trait RowVisitor {
-    /// Receives a row of a query, by its number.
-    fn row(&mut self, query: usize, row: &[RowValue<'_>]);
+    /// Receives a row of a query. Both have a number; that of the row is in default order.
+    fn row(&mut self, query: usize, number: u64, row: &[RowValue<'_>]);
+
+    /// Returns whether the rows of each piece of a query are best sent backward.
+    fn reads_backward(&self, _query: usize) -> bool {
+        false
+    }
 
     /// Discards all rows, because they are sent again: a part of a segment that they need was
     /// absent.
@@ -67,10 +72,14 @@ impl<R: Repository> Service<R> {
         let now = iso(call.now);
         let stopped = self.deadline(call);
         let budget = self.budget();
+        let backward: Vec<bool> = (0..plans.len())
+            .map(|query| visitor.reads_backward(query))
+            .collect();
         let begin = || {
-            let runs = plans.iter();
-            runs.map(|plan| Run::new(plan, &now, budget, &stopped))
-                .collect()
+            let run = |(plan, backward): (_, &bool)| {
+                Run::new(plan, &now, budget, &stopped).backward(*backward)
+            };
+            plans.iter().zip(&backward).map(run).collect()
         };
         let mut sink = EachRow {
             call,
@@ -189,7 +198,7 @@ impl EachRow<'_, '_, '_, '_> {
     fn advance(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
         while let Some(run) = self.runs.get_mut(self.at) {
             let (at, visitor, before) = (self.at, &mut *self.visitor, run.work());
-            let mut visit = |row: &[RowValue<'_>]| visitor.row(at, row);
+            let mut visit = |number: u64, row: &[RowValue<'_>]| visitor.row(at, number, row);
             let progress = match ehrs {
                 Some(ehrs) => run.advance_each_among(batch, ehrs, &mut visit),
                 None => run.advance_each(batch, &mut visit),

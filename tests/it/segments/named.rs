@@ -83,7 +83,7 @@ struct OfNamed<'p> {
 impl OfNamed<'_> {
     fn advance(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Progress {
         let rows = &mut self.rows;
-        let mut visit = |row: &[RowValue<'_>]| {
+        let mut visit = |_: u64, row: &[RowValue<'_>]| {
             let text = |value: &RowValue<'_>| match value.leaf() {
                 Some(Leaf::Text(text)) => text.to_owned(),
                 leaf => format!("{leaf:?}"),

@@ -44,14 +44,6 @@ impl CompiledGuide {
     pub fn bytes(&self, text: usize) -> usize {
         TEXT_COPIES * text + OPERATION_BYTES * self.ops.len()
     }
-
-    /// Returns whether a run may count or add up values by the elements that hold them.
-    pub(crate) fn reads_elements(&self) -> bool {
-        let reads = |op: &Op| matches!(op, Op::Read(_, Attribute::Count | Attribute::Sum));
-        // The placeholders of templates and cards may, too.
-        let has_cards = self.guide.rules.iter().any(|rule| !rule.cards.is_empty());
-        has_cards || !self.guide.templates.is_empty() || self.ops.iter().any(reads)
-    }
 }
 
 /// The static facts about a variable.
@@ -65,6 +57,8 @@ pub(crate) struct SlotInfo {
     pub quantity: Option<bool>,
     /// The indexes of the bindings whose instances have the variable.
     pub bindings: Vec<usize>,
+    /// Whether a run may read values of the variable before the last one.
+    pub is_listed: bool,
 }
 
 /// The columns and predicates of one binding.

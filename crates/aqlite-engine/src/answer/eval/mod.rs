@@ -44,7 +44,7 @@ mod work;
 pub use checkpoint::Checkpoint;
 pub use execution_path::ExecutionPath;
 pub use partial::PartialResult;
-pub use row_value::{RowValue, ValueId};
+pub use row_value::{RowValue, RowVisit, ValueId};
 pub use scan_statistics::{LayoutStatistics, ScanStatistics};
 pub use strategy::evaluation_strategy;
 
@@ -224,6 +224,8 @@ pub struct Run<'p> {
     joinable: Option<Rc<JoinableDocuments>>,
     /// The documents of the sides that were evaluated completely.
     complete_sides: Option<CompleteSides>,
+    /// Whether the rows of each piece are visited backward.
+    is_backward: bool,
 }
 
 impl<'p> Run<'p> {
@@ -266,6 +268,17 @@ impl<'p> Run<'p> {
             search: None,
             joinable: None,
             complete_sides: None,
+            is_backward: false,
+        }
+    }
+
+    /// Makes [`Run::advance_each`] visit the rows of each piece backward, for a visitor that needs
+    /// the latest rows only and can then pass over the others.
+    #[must_use]
+    pub fn backward(self, is_backward: bool) -> Run<'p> {
+        Run {
+            is_backward,
+            ..self
         }
     }
 
@@ -399,7 +412,7 @@ impl<'p> Run<'p> {
     /// Evaluates a batch like [`Run::push`], and passes each row that WHERE keeps to `visit`, in
     /// default order, with values that refer to the batch. The query must select paths, without
     /// aggregates, DISTINCT, order or window. These rows are not in the result set.
-    pub fn push_each(&mut self, batch: &Batch, visit: &mut dyn FnMut(&[RowValue<'_>])) -> bool {
+    pub fn push_each(&mut self, batch: &Batch, visit: RowVisit<'_>) -> bool {
         loop {
             match self.advance_each(batch, visit) {
                 Progress::Paused => {}
@@ -411,11 +424,7 @@ impl<'p> Run<'p> {
 
     /// Evaluates a piece of a batch like [`Run::advance`], and passes its rows to `visit` like
     /// [`Run::push_each`].
-    pub fn advance_each(
-        &mut self,
-        batch: &Batch,
-        visit: &mut dyn FnMut(&[RowValue<'_>]),
-    ) -> Progress {
+    pub fn advance_each(&mut self, batch: &Batch, visit: RowVisit<'_>) -> Progress {
         self.advance_each_on(batch, None, visit)
     }
 
@@ -426,7 +435,7 @@ impl<'p> Run<'p> {
         &mut self,
         segment: &Batch,
         ehrs: &[u32],
-        visit: &mut dyn FnMut(&[RowValue<'_>]),
+        visit: RowVisit<'_>,
     ) -> Progress {
         self.advance_each_on(segment, Some(ehrs), visit)
     }
@@ -435,11 +444,12 @@ impl<'p> Run<'p> {
         &mut self,
         batch: &Batch,
         ehrs: Option<&[u32]>,
-        visit: &mut dyn FnMut(&[RowValue<'_>]),
+        visit: RowVisit<'_>,
     ) -> Progress {
         self.output.hold();
         let progress = self.advance_on(batch, ehrs);
-        self.output.release(self.plan, View::new(batch), visit);
+        self.output
+            .release(self.plan, View::new(batch), self.is_backward, visit);
         progress
     }
 

@@ -10,7 +10,7 @@ use super::close::Closing;
 use super::condition::ConditionEvaluator;
 use super::distinct::Distinct;
 use super::node::{Node, View};
-use super::row_value::RowValue;
+use super::row_value::{RowValue, RowVisit};
 use super::semi_join::DocumentSet;
 use super::sort_key::{SortKey, compare_rows, order_key};
 use super::work::{CELL, Work};
@@ -101,6 +101,8 @@ pub(super) struct Output {
     first_of: Vec<usize>,
     /// Whether rows keep their nodes, for a consumer that needs no cells.
     held: bool,
+    /// The number of rows that [`Output::release`] has passed on.
+    released: u64,
     /// The documents of the rows, if only these are needed.
     pub documents: Option<DocumentSet>,
     /// An estimate of the bytes of groups and accumulators.
@@ -136,6 +138,7 @@ impl Output {
             grouped: query.is_grouped(),
             first_of: first_of(query),
             held: false,
+            released: 0,
             documents: None,
             grouped_bytes: 0,
             position: 0,
@@ -489,16 +492,23 @@ impl Output {
         self.held = true;
     }
 
-    /// Passes the nodes of the held rows to a visitor in default order, and removes the rows.
+    /// Passes the nodes of the held rows to a visitor in default order, or backward, and removes the
+    /// rows.
     pub fn release<'b>(
         &mut self,
         plan: &Plan,
         view: View<'b>,
-        visit: &mut dyn FnMut(&[RowValue<'b>]),
+        is_backward: bool,
+        visit: RowVisit<'_>,
     ) {
         let mut found = Vec::with_capacity(plan.query.select.len());
         order::sort_by_key(&mut self.rows, |row| row.order);
-        for row in self.rows.drain(..) {
+        let (first, count) = (self.released, self.rows.len() as u64);
+        self.released += count;
+        if is_backward {
+            self.rows.reverse();
+        }
+        for (visited, row) in (0..).zip(self.rows.drain(..)) {
             let Some(row) = nth(&self.nodes, row.nodes, plan.width) else {
                 self.broken = Some("a held row has no nodes");
                 break;
@@ -508,7 +518,11 @@ impl Output {
                 view,
                 node: node_of(view, &column.value, row),
             }));
-            visit(&found);
+            let number = match is_backward {
+                false => visited,
+                true => count - 1 - visited,
+            };
+            visit(first + number, &found);
         }
         self.keys.clear();
         self.key_bytes = 0;

@@ -13,6 +13,10 @@ pub struct RowValue<'b> {
     pub(super) node: Node,
 }
 
+/// A visitor of rows: it receives the number of each row in default order, from 0 for the first row
+/// of the run, and its values.
+pub type RowVisit<'v> = &'v mut dyn FnMut(u64, &[RowValue<'_>]);
+
 /// The identity of a value within its batch. Rows that repeat a value have the same identity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ValueId(Node);
