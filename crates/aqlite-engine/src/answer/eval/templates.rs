@@ -9,6 +9,17 @@
 //! one by one.
 //!
 //! The rows that pass are added to aggregates, or joined by document and sorted in document order.
+//! The first of these ways that applies to a query is taken ([`ByTemplate::run`]). Each declines
+//! before it has changed the output.
+//!
+//! - [`ByTemplate::consume_rows`] aggregates, groups or sorts the rows of one anchor that decides
+//!   all of WHERE.
+//! - [`ByTemplate::project_rows`] shows paths of one anchor that decides all of WHERE, and of
+//!   classes above it that have one row in each document.
+//! - [`ByTemplate::consume_with_above`] aggregates, groups or sorts the rows of one anchor with
+//!   paths of classes above it that have one row in each document.
+//! - [`ByTemplate::count_join`] counts the rows of several anchors without paths and WHERE.
+//! - [`ByTemplate::join`] joins the rows of all anchors, for any other query.
 
 mod above;
 mod anchor_rows;
