@@ -10,7 +10,7 @@
 //! FROM OBSERVATION o
 //! ```
 //!
-//! the trie, with the column of each path that ends and the mode of each step that has children, is
+//! the trie, with the column of each path and the mode of each step before `items`, is
 //!
 //! ```text
 //! o ─ data ─ events ┬ time                            column 0
