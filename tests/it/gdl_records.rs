@@ -17,10 +17,8 @@ pub(crate) fn batch(generator: &Generator) -> Batch {
     for ehr in 0..generator.ehrs() {
         let sample = generator.ehr(ehr);
         let row = EhrRow {
-            ehr_id: sample.ehr_id,
-            system_id: "test".into(),
-            time_created: "2012-01-01T00:00:00Z".into(),
             is_queryable: sample.is_queryable,
+            ..ehr_row(&sample.ehr_id)
         };
         let ehr_row = batch.add_ehr(row);
         for index in generator.compositions_of(ehr) {
@@ -36,6 +34,16 @@ pub(crate) fn batch(generator: &Generator) -> Batch {
         }
     }
     batch
+}
+
+/// Returns the row of an EHR that queries may read.
+pub(crate) fn ehr_row(ehr_id: &str) -> EhrRow {
+    EhrRow {
+        ehr_id: ehr_id.into(),
+        system_id: "test".into(),
+        time_created: "2012-01-01T00:00:00Z".into(),
+        is_queryable: true,
+    }
 }
 
 /// Adds a composition in its first version.
@@ -274,12 +282,7 @@ fn each_element_of_the_data_counts_once() {
     };
     let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
     for ehr_id in ["one", "two"] {
-        let ehr = batch.add_ehr(EhrRow {
-            ehr_id: ehr_id.into(),
-            system_id: "test".into(),
-            time_created: "2012-01-01T00:00:00Z".into(),
-            is_queryable: true,
-        });
+        let ehr = batch.add_ehr(ehr_row(ehr_id));
         for number in 0..2 {
             let uid = format!("{ehr_id}-{number}");
             let json = composition(&format!("{uid}::test::1")).to_string();
@@ -330,12 +333,7 @@ fn a_copy_is_the_same_value() {
             "s": {"priority": 1, "then": ["$out.create($x=$a)"]}}}}));
     for value in values {
         let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
-        let ehr = batch.add_ehr(EhrRow {
-            ehr_id: "one".into(),
-            system_id: "test".into(),
-            time_created: "2012-01-01T00:00:00Z".into(),
-            is_queryable: true,
-        });
+        let ehr = batch.add_ehr(ehr_row("one"));
         let json = json!({"_type": "COMPOSITION", "archetype_node_id": "openEHR-EHR-COMPOSITION.c.v1",
             "name": {"value": "c"}, "content": [{"_type": "EVALUATION", "name": {"value": "a"},
             "archetype_node_id": "openEHR-EHR-EVALUATION.a.v1", "data": {"_type": "ITEM_TREE",
@@ -508,12 +506,7 @@ fn queries_of_a_run_that_converts_units_leave_no_unit_out() {
 /// Returns the data of one EHR: a composition for each list of elements, with an evaluation `a`.
 fn evaluations(compositions: &[serde_json::Value]) -> Batch {
     let (mut batch, layouts) = (Batch::new(), LayoutStore::new());
-    let ehr = batch.add_ehr(EhrRow {
-        ehr_id: "one".into(),
-        system_id: "test".into(),
-        time_created: "2012-01-01T00:00:00Z".into(),
-        is_queryable: true,
-    });
+    let ehr = batch.add_ehr(ehr_row("one"));
     for (number, items) in compositions.iter().enumerate() {
         let json = json!({"_type": "COMPOSITION", "archetype_node_id": "openEHR-EHR-COMPOSITION.c.v1",
             "context": {"_type": "EVENT_CONTEXT", "start_time": {"_type": "DV_DATE_TIME", "value": "2022-02"}},

@@ -1,9 +1,9 @@
 //! Guides whose data are reduced to the latest rows have the results of guides with all data.
 
 use crate::gdl::compiled;
-use crate::gdl_records::{add_composition, batch, plan};
+use crate::gdl_records::{add_composition, batch, ehr_row, plan};
 use crate::property::random::Random;
-use aqlite::document::{Batch, EhrRow, LayoutStore};
+use aqlite::document::{Batch, LayoutStore};
 use aqlite::gdl::output::{EhrRun, line};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::{CompiledGuide, Options, Population, RunInput};
@@ -213,12 +213,7 @@ fn of_instances_of_one_time_the_one_that_was_committed_last_counts() {
         .zip(counts)
         .map(|(part, counts)| {
             let mut batch = Batch::new();
-            let ehr = batch.add_ehr(EhrRow {
-                ehr_id: "one".into(),
-                system_id: "test".into(),
-                time_created: "2012-01-01T00:00:00Z".into(),
-                is_queryable: true,
-            });
+            let ehr = batch.add_ehr(ehr_row("one"));
             for (number, (time, count)) in (0..).zip(counts) {
                 let uid = format!("{part}-{number}");
                 let json = observation(&format!("{uid}::test::1"), time, count).to_string();
