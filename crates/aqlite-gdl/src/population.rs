@@ -79,11 +79,16 @@ struct Found {
 type Position = (Option<i64>, u64);
 
 impl Found {
+    /// Returns whether a later instance has replaced those of a position.
+    fn has_replaced(&self, position: Position) -> bool {
+        self.complete.is_some_and(|complete| position < complete)
+    }
+
     /// Adds an instance. If it `replaces` earlier ones, these are removed. Returns the bytes of the
     /// removed instances.
     fn add(&mut self, number: u64, instance: Instance, replaces: bool) -> usize {
         let position = position_of(number, &instance);
-        if self.complete.is_some_and(|complete| position < complete) {
+        if self.has_replaced(position) {
             return bytes_of(&instance);
         }
         let mut removed = 0;
@@ -225,9 +230,9 @@ impl<'g> Population<'g> {
         let Some(found) = data.found.get_mut(ehr) else {
             return self.report_broken("an EHR has no list of instances");
         };
-        if let Some(complete) = found.complete
+        if found.complete.is_some()
             && let Some(millis) = query.millis_of(values)
-            && (Some(millis), number) < complete
+            && found.has_replaced((Some(millis), number))
         {
             return;
         }

@@ -54,7 +54,9 @@ impl Compiler<'_> {
 }
 
 fn mark(marks: &[Cell<bool>], at: usize) {
-    marks.get(at).iter().for_each(|mark| mark.set(true));
+    if let Some(mark) = marks.get(at) {
+        mark.set(true);
+    }
 }
 
 impl CompiledGuide {
