@@ -98,7 +98,7 @@ fn run(compiled: &CompiledGuide) {
                 ..Options::default()
             },
             Options {
-                as_published: true,
+                imitates_published_engine: true,
                 round_on_store: false,
                 ..Options::default()
             },

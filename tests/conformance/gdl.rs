@@ -183,7 +183,7 @@ pub fn cases(corpus: &Corpus) -> Vec<Case> {
             guide,
             case,
             Options {
-                as_published: true,
+                imitates_published_engine: true,
                 ..options
             },
         )
@@ -208,7 +208,7 @@ pub fn fired(corpus: &Corpus) -> Vec<Case> {
             guide,
             case,
             Options {
-                as_published: true,
+                imitates_published_engine: true,
                 ..options
             },
         )?;

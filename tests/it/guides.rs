@@ -226,7 +226,7 @@ fn fixtures_are_run_and_checked() {
             (14, "GDL0514")
         ]
     );
-    let answer = describe::test(
+    let answer = describe::run_fixture(
         GUIDE,
         FIXTURE,
         Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(),

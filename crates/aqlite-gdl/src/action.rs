@@ -3,10 +3,10 @@
 use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::EvalError;
 use super::compile::{ActionPlan, Assign, Attribute, CompiledGuide, Op};
-use super::eval::Machine;
+use super::eval::GuideRun;
 use super::run::{Effects, Output, OutputOrigin, OutputValue};
-use super::slot::{PartialProportion, Pending, Slot};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
+use super::variable_state::{PartialProportion, Pending, VariableState};
 use super::{calc, fill};
 use hashbrown::HashSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ enum Changed {
     Parts(Pending),
 }
 
-impl Machine<'_> {
+impl GuideRun<'_> {
     /// Carries out one action. Instances and templates that it makes are added to `effects`.
     pub fn execute(&mut self, action: &ActionPlan, effects: &mut Effects) {
         match action {
@@ -72,11 +72,11 @@ impl Machine<'_> {
         let lengths = values.iter().map(|(_, slots)| slots.len());
         // The longest list decides: a shorter one has no value at the later indexes.
         for index in 0..lengths.max().unwrap_or_default() {
-            if !self.budget.work(1 + values.len()) {
+            if !self.budget.spend_steps(1 + values.len()) {
                 return;
             }
             let slot_at = |slots: &[usize]| self.slots.get(*slots.get(index)?);
-            let condition = slot_at(conditions).map(Slot::current);
+            let condition = slot_at(conditions).map(VariableState::current);
             if !conditions.is_empty() && condition != Some(&Value::Boolean(true)) {
                 continue;
             }
@@ -100,7 +100,7 @@ impl Machine<'_> {
             self.budget.broken("an action has no template");
             return;
         };
-        if !self.budget.bytes(FRAME + json_size(&template.object)) {
+        if !self.budget.spend_bytes(FRAME + json_size(&template.object)) {
             return;
         }
         let object = fill::filled(&template.object, &|code, attribute| {
@@ -125,7 +125,7 @@ impl Machine<'_> {
         created: &[Output],
     ) -> Vec<Value> {
         // The cost of the search in `local` is counted too, because templates repeat placeholders.
-        if !self.budget.work(1 + local.len()) {
+        if !self.budget.spend_steps(1 + local.len()) {
             return Vec::new();
         }
         // A variable wins over a binding of the same code.
@@ -136,7 +136,7 @@ impl Machine<'_> {
             self.instances_as_values(code, created)
         };
         let found = of_binding.unwrap_or_else(|| self.slot_values(code, attribute, local));
-        if found.iter().all(|value| self.budget.value(value)) {
+        if found.iter().all(|value| self.budget.spend_value(value)) {
             found
         } else {
             Vec::new()
@@ -170,7 +170,7 @@ impl Machine<'_> {
         let selected = self.output_at_once(self.select_instances(binding, None));
         self.place.set(place);
         let cells = selected.len().saturating_mul(1 + columns.len());
-        if !self.budget.work(cells.saturating_add(created.len())) {
+        if !self.budget.spend_steps(cells.saturating_add(created.len())) {
             return Some(Vec::new());
         }
         let instances = self.input.instances_of(binding);
@@ -199,7 +199,8 @@ impl Machine<'_> {
         let own = own.map(|(_, values)| values);
         let slot = self.guide.slot_of(code).and_then(|s| self.slots.get(s));
         if attribute == Some("all") {
-            self.budget.work(slot.map_or(0, Slot::count));
+            self.budget
+                .spend_steps(slot.map_or(0, VariableState::count));
             return match own {
                 Some(own) => own.clone(),
                 None => slot
@@ -250,7 +251,7 @@ impl Machine<'_> {
                 return None;
             }
             let bytes = begun.len() + OUTPUT_FRAME + path.len() + size(&value);
-            self.budget.bytes(bytes).then_some(OutputValue {
+            self.budget.spend_bytes(bytes).then_some(OutputValue {
                 code,
                 path,
                 value,
@@ -267,7 +268,7 @@ impl Machine<'_> {
     /// Sets the variables of an instance to create. Returns those that have a value, or `None` once
     /// the budget is exceeded.
     fn begin(&mut self, values: &[Assign]) -> Option<Vec<usize>> {
-        // The slots start a new turn, so that the first assignment adds a value to each.
+        // The slots start a new activation, so that the first assignment adds a value to each.
         for assign in values {
             if let Some(slot) = self.slots.get_mut(assign.slot) {
                 slot.set_in = 0;
@@ -277,7 +278,7 @@ impl Machine<'_> {
         let mut begun: Vec<usize> = Vec::new();
         for assign in values {
             // `contains` is linear in the variables that were begun, so they count as work.
-            if !self.budget.work(1 + begun.len()) {
+            if !self.budget.spend_steps(1 + begun.len()) {
                 return None;
             }
             let target = match begun.contains(&assign.slot) {
@@ -300,7 +301,7 @@ impl Machine<'_> {
     /// Sets a variable. Returns whether a value was stored.
     fn assign(&mut self, assign: &Assign, target: Target) -> bool {
         let value = self.eval(assign.value, None).into_owned();
-        if value.is_null() || !self.budget.value(&value) {
+        if value.is_null() || !self.budget.spend_value(&value) {
             return false;
         }
         let info = self.guide.slots.get(assign.slot);
@@ -319,7 +320,7 @@ impl Machine<'_> {
         let own = match target {
             Target::New => &Value::Null,
             Target::Existing if slot.only_created => &Value::Null,
-            Target::Existing => slot.own_value(),
+            Target::Existing => slot.existing_value(),
             Target::Created => &slot.last,
         };
         let base = Base {
@@ -356,32 +357,32 @@ impl Machine<'_> {
     }
 
     fn store(&mut self, assign: &Assign, new: Value, target: Target) {
-        let turn = self.turn;
+        let activation = self.activation;
         let original = self.copied_original(assign);
         let Some(slot) = self.slots.get_mut(assign.slot) else {
             return;
         };
         // Within one rule, assignments of attributes change one value; each rule adds a value of
         // its own.
-        let is_created = slot.only_created || slot.own.is_some();
-        let is_same = target != Target::Existing || !is_created;
-        if slot.set_in == turn && assign.attribute != Attribute::Whole && is_same {
+        let last_is_created = slot.only_created || slot.existing_index.is_some();
+        let continues_last = target != Target::Existing || !last_is_created;
+        if slot.set_in == activation && assign.attribute != Attribute::Whole && continues_last {
             slot.replace_last(new);
         } else {
-            let begins = target != Target::Existing && slot.assigned && !is_created;
-            let own = begins.then_some(slot.earlier.len());
-            slot.own = own.or(slot.own);
+            let leaves_existing = target != Target::Existing && slot.assigned && !last_is_created;
+            let index = leaves_existing.then_some(slot.earlier.len());
+            slot.existing_index = index.or(slot.existing_index);
             slot.push(new);
         }
         if target == Target::Existing {
-            slot.own = None;
+            slot.existing_index = None;
         }
         if let Some(original) = original {
             slot.keep_original(original);
         }
         slot.only_created = target != Target::Existing && (slot.only_created || !slot.assigned);
         slot.pending = None;
-        slot.set_in = turn;
+        slot.set_in = activation;
         slot.assigned = true;
     }
 
@@ -397,13 +398,13 @@ impl Machine<'_> {
         value: Value,
         is_quantity: bool,
     ) -> Result<Changed, EvalError> {
-        let as_published = self.input.options.as_published;
+        let imitates_published_engine = self.input.options.imitates_published_engine;
         let is_proportion = matches!(base.value, Value::Proportion(_));
-        let pending = base.pending.filter(|_| !as_published);
+        let pending = base.pending.filter(|_| !imitates_published_engine);
         match (attribute, pending) {
             // The engine behind the published fixtures made counts of the parts of a proportion.
             (Attribute::Numerator | Attribute::Denominator, _)
-                if as_published && !is_proportion =>
+                if imitates_published_engine && !is_proportion =>
             {
                 let n = value.number().ok_or(EvalError::Types)?;
                 magnitude(base.value, n, is_quantity).map(Changed::Value)
@@ -440,7 +441,7 @@ impl Machine<'_> {
                         ..quantity
                     },
                 };
-                Ok(if has_number || as_published {
+                Ok(if has_number || imitates_published_engine {
                     Changed::Value(Value::Quantity(quantity))
                 } else {
                     Changed::Parts(Pending::Quantity(quantity))

@@ -162,7 +162,9 @@ impl CompiledGuide {
         options: &Options,
     ) -> Vec<BindingQuery> {
         let clock = clock.into();
-        self.queries_with(&|index, place| self.pushed(index, clock, options.convert_units, place))
+        self.queries_with(&|index, place| {
+            self.pushed_down(index, clock, options.convert_units, place)
+        })
     }
 
     fn queries_with(&self, pushed: Pushed<'_>) -> Vec<BindingQuery> {
@@ -307,7 +309,7 @@ impl BindingQuery {
 
     /// Builds the instance of one row. The uid of its composition is kept only if the run is
     /// `traced`.
-    pub(crate) fn found(
+    pub(crate) fn instance_of_row(
         &self,
         row: &[RowValue<'_>],
         reader: &mut ValueReader,

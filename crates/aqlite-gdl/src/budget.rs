@@ -32,7 +32,7 @@ impl Default for Limits {
 }
 
 /// The steps after which a run pauses between two statements or instances: some milliseconds.
-pub(crate) const TURN: u64 = 200_000;
+pub(crate) const STEPS_BETWEEN_PAUSES: u64 = 200_000;
 
 /// The most steps of one statement, card or predicate of one instance, during which nothing can
 /// pause: some tens of milliseconds.
@@ -184,7 +184,7 @@ pub(crate) const FRAME: usize = 64;
 /// objects while the answer is built, so it costs more than [`FRAME`].
 pub(crate) const OUTPUT_FRAME: usize = 800;
 
-/// The counters of a run in progress. They are cells, because evaluation borrows the machine
+/// The counters of a run in progress. They are cells, because evaluation borrows the run
 /// immutably.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -205,14 +205,14 @@ impl Budget {
             bytes: Cell::new(0),
             steps: Cell::new(0),
             statement_end: Cell::new(STATEMENT),
-            pause_at: Cell::new(TURN),
+            pause_at: Cell::new(STEPS_BETWEEN_PAUSES),
             exceeded: Cell::new(None),
         }
     }
 
     /// Counts work. Returns false once any limit is exceeded; the caller then ends without a
     /// result.
-    pub fn work(&self, steps: usize) -> bool {
+    pub fn spend_steps(&self, steps: usize) -> bool {
         // A saturated counter stays above every limit, so that an overflow cannot reopen the
         // budget.
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
@@ -231,37 +231,38 @@ impl Budget {
         self.statement_end.set(steps.saturating_add(STATEMENT));
         let is_due = steps >= self.pause_at.get();
         if is_due {
-            self.pause_at.set(steps.saturating_add(TURN));
+            self.pause_at
+                .set(steps.saturating_add(STEPS_BETWEEN_PAUSES));
         }
         is_due
     }
 
     /// Counts bytes before they are allocated. Copying them also counts as work.
-    pub fn bytes(&self, bytes: usize) -> bool {
+    pub fn spend_bytes(&self, bytes: usize) -> bool {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
         if self.bytes.get() > self.limits.bytes {
             self.exceed(Limit::Bytes);
         }
-        self.work(1 + bytes / 16)
+        self.spend_steps(1 + bytes / 16)
     }
 
     /// Counts the work on the texts of a value that an operation reads. Returns false once any limit
     /// is exceeded.
-    pub fn texts(&self, value: &Value) -> bool {
-        self.work(size(value) / 16)
+    pub fn spend_reading(&self, value: &Value) -> bool {
+        self.spend_steps(size(value) / 16)
     }
 
     /// Counts a value that is kept. Returns false once any limit is exceeded.
-    pub fn value(&self, value: &Value) -> bool {
-        self.bytes(FRAME.saturating_add(size(value)))
+    pub fn spend_value(&self, value: &Value) -> bool {
+        self.spend_bytes(FRAME.saturating_add(size(value)))
     }
 
     /// Returns whether a text of this length may be created, and records the excess if not.
-    pub fn text(&self, bytes: usize) -> bool {
+    pub fn spend_text(&self, bytes: usize) -> bool {
         if bytes > self.limits.text {
             self.exceed(Limit::Text);
         }
-        self.work(1 + bytes / 16)
+        self.spend_steps(1 + bytes / 16)
     }
 
     /// Ends the run because an invariant does not hold: no answer is safer than a wrong one.
@@ -345,7 +346,7 @@ mod tests {
     fn copied_bytes_count_as_bytes_and_as_work() {
         let spent = |bytes| {
             let budget = Budget::new(Limits::default());
-            assert!(budget.bytes(bytes));
+            assert!(budget.spend_bytes(bytes));
             budget.spent()
         };
         for (bytes, steps) in [(0, 1), (15, 1), (16, 2), (160, 11), (170, 11)] {

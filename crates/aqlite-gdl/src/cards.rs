@@ -6,7 +6,7 @@
 
 use super::budget::{FRAME, json_size};
 use super::compile::CompiledGuide;
-use super::eval::{Machine, Place};
+use super::eval::{GuideRun, Place};
 use super::fill::{self, Missing, readable};
 use super::guide::{Card, Link, SuggestedAction};
 use super::markdown::literal;
@@ -85,7 +85,7 @@ fn within_summary(name: &str, message: &str) -> String {
     format!("{short}…{message}")
 }
 
-impl Machine<'_> {
+impl GuideRun<'_> {
     /// Adds the filled cards of a rule that fired.
     pub fn show_cards(&self, index: usize, effects: &mut Effects) {
         let Some(plan) = self.guide.rules.get(index) else {
@@ -101,7 +101,7 @@ impl Machine<'_> {
         let mut values = plan.card_values.iter();
         for card in &rule.cards {
             // The texts of the card are counted before they are copied.
-            if !self.budget.bytes(card.size()) {
+            if !self.budget.spend_bytes(card.size()) {
                 return;
             }
             let card = self.card(card, &mut values, &effects.created);
@@ -158,7 +158,7 @@ impl Machine<'_> {
     /// Returns the text of a value as Markdown, and counts it.
     fn literal(&self, value: &Value) -> Value {
         let text = Value::text(&literal(&readable(value)));
-        self.budget.value(&text);
+        self.budget.spend_value(&text);
         text
     }
 
@@ -187,7 +187,7 @@ impl Machine<'_> {
         let templates = &self.guide.guide.templates;
         let template = action.template.as_ref();
         let template = template.and_then(|(id, _)| templates.iter().find(|t| t.id == *id));
-        let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
+        let template = template.filter(|t| self.budget.spend_bytes(FRAME + json_size(&t.object)));
         let resource = template.and_then(|t| fill::filled(&t.object, &value_of));
         let deleted = resource.as_ref().filter(|_| action.kind == "delete");
         let resource_id = deleted.and_then(reference_to);

@@ -17,7 +17,7 @@ pub(crate) use paths::split_path;
 pub use plan::CompiledGuide;
 pub(crate) use plan::{
     ActionPlan, Assign, Attribute, BindingHead, BindingPlan, Column, ConditionPlan,
-    NullFlavorColumn, Op, OpId, Predicate, RulePlan, SlotInfo,
+    NullFlavorColumn, Op, OpId, Predicate, RulePlan, VariableInfo,
 };
 
 impl Guide {
@@ -116,7 +116,7 @@ impl<'g> Compiler<'g> {
         let next = self.out.slots.len();
         let index = *self.slot_index.entry(code).or_insert(next);
         if index == next {
-            self.out.slots.push(SlotInfo {
+            self.out.slots.push(VariableInfo {
                 code: Arc::from(code),
                 assignable: false,
                 quantity: None,
@@ -261,14 +261,14 @@ impl<'g> Compiler<'g> {
     }
 
     fn predicates(&mut self, binding: &'g Binding) {
-        let (mut filters, mut best) = (Vec::new(), Vec::new());
+        let (mut filters, mut extremes) = (Vec::new(), Vec::new());
         for (source, condition) in binding.predicates.iter().enumerate() {
             self.span = condition.span;
             match &condition.expr {
-                Some(Expr::Best(max, path, _)) => {
+                Some(Expr::Extreme(is_max, path, _)) => {
                     let (column, attribute) = self.column(path);
-                    best.push(Predicate::Best {
-                        max: *max,
+                    extremes.push(Predicate::Extreme {
+                        is_max: *is_max,
                         column,
                         attribute,
                         source,
@@ -283,7 +283,7 @@ impl<'g> Compiler<'g> {
                 None => filters.push(Predicate::Filter { op: None, source }),
             }
         }
-        filters.append(&mut best);
+        filters.append(&mut extremes);
         if let Some(plan) = self.out.bindings.get_mut(self.binding) {
             plan.predicates = filters;
         }
@@ -504,7 +504,7 @@ impl<'g> Compiler<'g> {
             Expr::Fired(rule) => self.fired(rule),
             Expr::Any(variables, condition) => self.quantified(variables, condition, Op::Any),
             Expr::ForAll(condition) => self.quantified(&[], condition, Op::ForAll),
-            Expr::Best(_, path, _) => {
+            Expr::Extreme(_, path, _) => {
                 self.problem(
                     "GDL0314",
                     format!("`max` or `min` of `{path}` inside a condition"),
@@ -538,12 +538,12 @@ impl<'g> Compiler<'g> {
         let is_null = |e: &Expr| matches!(e, Expr::Literal(Value::Null));
         match operator {
             Operator::Equal | Operator::Unequal if is_null(b) => {
-                let a = self.expr(a);
-                self.push(Op::IsNull(a, operator == Operator::Equal))
+                let operand = self.expr(a);
+                self.push(Op::IsNull(operand, operator == Operator::Equal))
             }
             Operator::Equal | Operator::Unequal if is_null(a) => {
-                let b = self.expr(b);
-                self.push(Op::IsNull(b, operator == Operator::Equal))
+                let right = self.expr(b);
+                self.push(Op::IsNull(right, operator == Operator::Equal))
             }
             _ => {
                 let (a, b) = (self.expr(a), self.expr(b));
@@ -557,9 +557,11 @@ impl<'g> Compiler<'g> {
         let is_max = function == Function::Max;
         match (function, ids.as_slice()) {
             // The fold nests the calls: max(a, b, c) is max(max(a, b), c).
-            (Function::Max | Function::Min, [first, rest @ ..]) => rest
-                .iter()
-                .fold(*first, |a, b| self.push(Op::Extreme(is_max, a, *b))),
+            (Function::Max | Function::Min, [first, rest @ ..]) => {
+                rest.iter().fold(*first, |left, right| {
+                    self.push(Op::Extreme(is_max, left, *right))
+                })
+            }
             (_, [only]) => self.push(Op::Call(function, *only)),
             _ => self.constant(Value::Null),
         }
@@ -612,7 +614,7 @@ impl<'g> Compiler<'g> {
         let is_shared = |own: &[usize]| !own.is_empty() && counts.get(own).is_some_and(|n| *n > 1);
         let listed = slots.iter();
         listed
-            .map(|slot| Op::Listed(*slot, is_shared(bindings(slot))))
+            .map(|slot| Op::ListVariable(*slot, is_shared(bindings(slot))))
             .collect()
     }
 

@@ -56,7 +56,7 @@ impl Conversions {
     }
 
     fn conversion(&self, from: Arc<str>, to: Arc<str>, budget: &Budget) -> Option<Conversion> {
-        if !budget.work(STEPS) {
+        if !budget.spend_steps(STEPS) {
             return None;
         }
         let pair = UnitPair { from, to };
@@ -64,7 +64,7 @@ impl Conversions {
             return *known;
         }
         let bytes = pair.from.len() + pair.to.len();
-        if !budget.work(LOOKUP_STEPS + BYTE_STEPS * bytes) {
+        if !budget.spend_steps(LOOKUP_STEPS + BYTE_STEPS * bytes) {
             return None;
         }
         let found = units::conversion(&pair.from, &pair.to);

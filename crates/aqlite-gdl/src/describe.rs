@@ -230,7 +230,7 @@ fn run_json(compiled: &CompiledGuide, run: &Run, language: &str) -> Json {
 /// # Errors
 ///
 /// The problems of a text that is not a guide or not a fixture, and a run that exceeds a limit.
-pub fn test(text: &str, fixture: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
+pub fn run_fixture(text: &str, fixture: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let suite = Suite::read(fixture).map_err(|problem| vec![problem])?;
     let index = LineIndex::new(fixture);

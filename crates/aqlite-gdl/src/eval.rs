@@ -8,8 +8,8 @@ use super::compile::{Attribute, CompiledGuide, Op, OpId};
 use super::conversion::Conversions;
 use super::expr::ast::Operator;
 use super::run::RunInput;
-use super::slot::Slot;
 use super::value::{Value, real};
+use super::variable_state::VariableState;
 use aqlite_rm::terminology::{is_same_terminology, name_and_version};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -48,15 +48,16 @@ pub(crate) fn add_note(notes: &mut Vec<RunNote>, note: RunNote) {
 }
 
 /// A run in progress.
-pub(crate) struct Machine<'a> {
+pub(crate) struct GuideRun<'a> {
     pub guide: &'a CompiledGuide,
     pub input: &'a RunInput<'a>,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<VariableState>,
     pub fired: Vec<bool>,
     pub fired_order: Vec<usize>,
     pub language: Option<usize>,
-    /// The number of rules that have fired; the first rule has 1.
-    pub turn: u32,
+    /// The number of the current group of actions: 1 for the default actions, then one more for each
+    /// rule that fires.
+    pub activation: u32,
     pub place: Cell<Place>,
     pub notes: RefCell<Vec<RunNote>>,
     /// The consumption of the run. Once it exceeds a limit, every operation returns null at once,
@@ -66,8 +67,8 @@ pub(crate) struct Machine<'a> {
     pinned: Cell<bool>,
 }
 
-impl<'a> Machine<'a> {
-    pub fn new(guide: &'a CompiledGuide, input: &'a RunInput<'a>) -> Machine<'a> {
+impl<'a> GuideRun<'a> {
+    pub fn new(guide: &'a CompiledGuide, input: &'a RunInput<'a>) -> GuideRun<'a> {
         let terms = &guide.guide.terms;
         let find = |language: &str| {
             let mut languages = terms.iter().map(|t| &t.language);
@@ -76,15 +77,15 @@ impl<'a> Machine<'a> {
         let language = find(input.language).or_else(|| find(&guide.guide.original_language));
         let budget = Budget::new(input.options.limits);
         // Allocating the slots is work: a guide may have 10,000 of them and run for many EHRs.
-        budget.work(guide.slots.len());
-        Machine {
+        budget.spend_steps(guide.slots.len());
+        GuideRun {
             guide,
             input,
-            slots: vec![Slot::empty(); guide.slots.len()],
+            slots: vec![VariableState::empty(); guide.slots.len()],
             fired: vec![false; guide.rules.len()],
             fired_order: Vec::new(),
             language,
-            turn: 1,
+            activation: 1,
             place: Cell::new(Place::PreCondition(0)),
             notes: RefCell::default(),
             budget,
@@ -101,8 +102,8 @@ impl<'a> Machine<'a> {
     /// Releases the indexes that `any` has found.
     pub fn unpin(&self) {
         if self.pinned.replace(false) {
-            self.budget.work(self.slots.len());
-            self.slots.iter().for_each(Slot::unpin);
+            self.budget.spend_steps(self.slots.len());
+            self.slots.iter().for_each(VariableState::unpin);
         }
     }
 
@@ -130,7 +131,7 @@ impl<'a> Machine<'a> {
             return Cow::Owned(self.broken("an expression has no operation"));
         };
         // Checked once for each operation, so an expression stops soon after the limit.
-        if !self.budget.work(1) {
+        if !self.budget.spend_steps(1) {
             return Cow::Owned(Value::Null);
         }
         match *op {
@@ -161,25 +162,27 @@ impl<'a> Machine<'a> {
                 truth.map_or(Value::Null, |t| Value::Boolean(!t))
             }
             Op::Negate(a) => self.negated(&self.eval(a, instance)),
-            Op::IsNull(a, expected) => Value::Boolean(self.eval(a, instance).is_null() == expected),
+            Op::IsNull(operand, expected) => {
+                Value::Boolean(self.eval(operand, instance).is_null() == expected)
+            }
             Op::Fired(rule) => match self.fired.get(rule) {
                 Some(fired) => Value::Boolean(*fired),
                 None => self.broken("`fired` names a rule that there is not"),
             },
             Op::Call(function, a) => {
                 let a = self.eval(a, instance);
-                if !self.budget.texts(&a) {
+                if !self.budget.spend_reading(&a) {
                     return Value::Null;
                 }
                 self.value_or_note(calc::function(function, &a))
             }
-            Op::Extreme(max, a, b) => {
-                let (a, b) = (self.eval(a, instance), self.eval(b, instance));
+            Op::Extreme(is_max, left, right) => {
+                let (a, b) = (self.eval(left, instance), self.eval(right, instance));
                 let b = self.comparable(&a, b);
-                if !(self.budget.texts(&a) && self.budget.texts(&b)) {
+                if !(self.budget.spend_reading(&a) && self.budget.spend_reading(&b)) {
                     return Value::Null;
                 }
-                self.value_or_note(calc::extreme(max, &a, &b, self.input.clock))
+                self.value_or_note(calc::extreme(is_max, &a, &b, self.input.clock))
             }
             Op::Binary(operator, a, b) => self.binary(operator, a, b, instance),
             Op::Any(first, count, condition) => {
@@ -188,7 +191,7 @@ impl<'a> Machine<'a> {
             Op::ForAll(first, count, condition) => {
                 self.quantified(first, count, condition, instance, false)
             }
-            Op::Constant(_) | Op::Read(..) | Op::Column(..) | Op::Listed(..) => {
+            Op::Constant(_) | Op::Read(..) | Op::Column(..) | Op::ListVariable(..) => {
                 self.broken("an operation on a stored value is computed")
             }
         }
@@ -231,11 +234,11 @@ impl<'a> Machine<'a> {
     /// Returns the sum of all values of a variable, 0 if there are none. Null if the units differ.
     ///
     /// The sum is kept until the variable changes: a statement may name it a thousand times.
-    fn sum(&self, slot: &Slot) -> Value {
+    fn sum(&self, slot: &VariableState) -> Value {
         if slot.summed.get() > 0 {
             return Value::Number(slot.total.get());
         }
-        if !self.budget.work(slot.count()) {
+        if !self.budget.spend_steps(slot.count()) {
             return Value::Null;
         }
         let last = unit_of(&slot.last);
@@ -263,7 +266,7 @@ impl<'a> Machine<'a> {
         match attribute {
             Attribute::Whole => Cow::Borrowed(value),
             // The text is copied.
-            Attribute::String if !self.budget.texts(value) => Cow::Owned(Value::Null),
+            Attribute::String if !self.budget.spend_reading(value) => Cow::Owned(Value::Null),
             _ => Cow::Owned(self.value_or_note(calc::attribute(value, attribute))),
         }
     }
@@ -312,7 +315,9 @@ impl<'a> Machine<'a> {
                 let right = self.eval(b, instance);
                 // The sum may be a text: its length is checked before the text is allocated.
                 let fits = operator != Operator::Plus
-                    || self.budget.text(size(&left).saturating_add(size(&right)));
+                    || self
+                        .budget
+                        .spend_text(size(&left).saturating_add(size(&right)));
                 if !fits {
                     return Value::Null;
                 }
@@ -320,7 +325,7 @@ impl<'a> Machine<'a> {
             }
             _ => {
                 let right = self.comparable(&left, self.eval(b, instance));
-                if !(self.budget.texts(&left) && self.budget.texts(&right)) {
+                if !(self.budget.spend_reading(&left) && self.budget.spend_reading(&right)) {
                     return Value::Null;
                 }
                 // A predicate keeps no instance without the value, unlike a rule with `x != y`.
@@ -379,19 +384,20 @@ impl<'a> Machine<'a> {
             .filter(|b| is_same_terminology(&b.terminology, &code.terminology));
         if !bindings
             .clone()
-            .all(|b| self.budget.work(1 + b.codes.len() + b.sets.len()))
+            .all(|b| self.budget.spend_steps(1 + b.codes.len() + b.sets.len()))
         {
             return None;
         }
         // Hosts know terminologies by their names.
         let (name, _) = name_and_version(&code.terminology);
         let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
-        let falls = |ancestor: &String| {
+        let holds = |ancestor: &String| {
             // A lookup for each of thousands of bound codes is more than one step.
-            self.budget.work(ANCESTOR_STEPS + code.code.len() / 16)
+            self.budget
+                .spend_steps(ANCESTOR_STEPS + code.code.len() / 16)
                 && self.input.subsumes(name, ancestor, &code.code)
         };
-        Some(bound.any(falls))
+        Some(bound.any(holds))
     }
 
     /// Evaluates `any` and `for_all`: the condition at each index of the variables. Those of one
@@ -415,7 +421,7 @@ impl<'a> Machine<'a> {
         let mut unknown = len == 0;
         self.pinned.set(true);
         for index in 0..len {
-            if !self.budget.work(cost) {
+            if !self.budget.spend_steps(cost) {
                 break;
             }
             // Pinning makes reads of these variables return the value at `index` while the
@@ -446,9 +452,11 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns a variable of `any` or `for_all`, and whether it is read by instance.
-    fn listed(&self, id: OpId) -> Option<(&Slot, bool)> {
+    fn listed(&self, id: OpId) -> Option<(&VariableState, bool)> {
         match self.guide.ops.get(usize::try_from(id).ok()?) {
-            Some(Op::Listed(slot, by_instance)) => Some((self.slots.get(*slot)?, *by_instance)),
+            Some(Op::ListVariable(slot, by_instance)) => {
+                Some((self.slots.get(*slot)?, *by_instance))
+            }
             _ => None,
         }
     }

@@ -35,8 +35,8 @@ impl CompiledGuide {
     }
 }
 
-/// The values of one instance that earlier guides made.
-struct ResultInstance<'o> {
+/// The values of one instance that earlier guides computed.
+struct EarlierResult<'o> {
     model_id: &'o str,
     /// The values by the path of their element, each with its own path.
     values: HashMap<String, (String, &'o OutputValue)>,
@@ -47,8 +47,8 @@ struct ResultInstance<'o> {
 }
 
 /// Returns the instances that earlier guides made, the latest last.
-fn merged(earlier: &[Output]) -> Vec<ResultInstance<'_>> {
-    let mut instances: Vec<Option<ResultInstance<'_>>> = Vec::new();
+fn merged(earlier: &[Output]) -> Vec<EarlierResult<'_>> {
+    let mut instances: Vec<Option<EarlierResult<'_>>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for output in earlier {
         let own = match output.origin {
@@ -57,16 +57,16 @@ fn merged(earlier: &[Output]) -> Vec<ResultInstance<'_>> {
         };
         // An instance moves behind those that were made before its latest value.
         let own = own.and_then(|place| instances.get_mut(place)?.take());
-        let mut instance = own.unwrap_or_else(|| ResultInstance::empty(&output.model_id));
+        let mut instance = own.unwrap_or_else(|| EarlierResult::empty(&output.model_id));
         output.values.iter().for_each(|value| instance.add(value));
         instances.push(Some(instance));
     }
     instances.into_iter().flatten().collect()
 }
 
-impl<'o> ResultInstance<'o> {
-    fn empty(model_id: &'o str) -> ResultInstance<'o> {
-        ResultInstance {
+impl<'o> EarlierResult<'o> {
+    fn empty(model_id: &'o str) -> EarlierResult<'o> {
+        EarlierResult {
             model_id,
             values: HashMap::new(),
             events: HashSet::new(),

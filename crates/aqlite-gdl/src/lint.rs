@@ -140,7 +140,7 @@ fn is_text(attribute: &str) -> Option<bool> {
 fn is_condition(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value) => matches!(value, Value::Boolean(_)),
-        Expr::Binary(operator, ..) => operator.strength() < Operator::Plus.strength(),
+        Expr::Binary(operator, ..) => operator.precedence() < Operator::Plus.precedence(),
         Expr::Negate(_) | Expr::Call(..) | Expr::Reference(..) => false,
         _ => true,
     }
@@ -328,7 +328,7 @@ impl<'g> Lint<'g> {
 
     /// Checks a variable that is compared with a literal.
     fn beside(&mut self, variable: &'g Variable, operator: Operator, value: &Value, span: Span) {
-        if operator.strength() >= Operator::Plus.strength() || value.is_null() {
+        if operator.precedence() >= Operator::Plus.precedence() || value.is_null() {
             return;
         }
         let attribute = variable.attribute.as_deref();

@@ -1,10 +1,11 @@
 //! Pauses of a run: a host lets other work continue between two statements.
 //!
-//! A run counts its steps, and pauses after [`TURN`](super::budget::TURN) of them, before the next
-//! statement or instance. A single statement has a limit of its own
+//! A run counts its steps, and pauses after
+//! [`STEPS_BETWEEN_PAUSES`](super::budget::STEPS_BETWEEN_PAUSES) of them, before the next statement
+//! or instance. A single statement has a limit of its own
 //! ([`STATEMENT`](super::budget::STATEMENT)), because nothing can pause within it.
 
-use super::eval::Machine;
+use super::eval::GuideRun;
 use std::future::{Future, ready};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
@@ -19,7 +20,7 @@ pub type Pause = Pin<Box<dyn Future<Output = ControlFlow<()>>>>;
 /// Returns the next pause of a run.
 pub type NextPause<'p> = &'p dyn Fn() -> Pause;
 
-impl Machine<'_> {
+impl GuideRun<'_> {
     /// Begins the next statement, after a pause if one is due. The host may end the run there.
     pub(crate) async fn pause_if_due(&self, next_pause: NextPause<'_>) {
         if self.budget.begin_statement() && next_pause().await.is_break() {
@@ -78,7 +79,7 @@ mod tests {
         };
         let run = |pause: ControlFlow<()>| {
             let next_pause = move || -> Pause { Box::pin(ready(pause)) };
-            at_once(guide.run_in_turns(&input, &next_pause)).unwrap()
+            at_once(guide.run_with_pauses(&input, &next_pause)).unwrap()
         };
         assert!(run(ControlFlow::Continue(())).is_ok());
         let ended = run(ControlFlow::Break(())).unwrap_err();
@@ -92,12 +93,12 @@ mod tests {
         let guide = crate::parse(r#"{"id":"x.v1","definition":{}}"#);
         let guide = guide.unwrap().compile();
         let input = RunInput::without_data();
-        let machine = Machine::new(&guide, &input);
-        assert_eq!(machine.output_at_once(ready(vec![1])), [1]);
-        assert_eq!(machine.check_budget(), Ok(()));
-        let nothing: Vec<usize> = machine.output_at_once(std::future::pending());
+        let guide_run = GuideRun::new(&guide, &input);
+        assert_eq!(guide_run.output_at_once(ready(vec![1])), [1]);
+        assert_eq!(guide_run.check_budget(), Ok(()));
+        let nothing: Vec<usize> = guide_run.output_at_once(std::future::pending());
         assert!(nothing.is_empty());
-        let ended = machine.check_budget().unwrap_err();
+        let ended = guide_run.check_budget().unwrap_err();
         assert_eq!(
             (ended.limit, ended.code()),
             (Limit::Broken(WAITS), "GDL0699")

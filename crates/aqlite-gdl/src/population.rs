@@ -236,7 +236,7 @@ impl<'g> Population<'g> {
         {
             return;
         }
-        let mut instance = query.found(values, &mut self.reader, self.traced);
+        let mut instance = query.instance_of_row(values, &mut self.reader, self.traced);
         if data.numbers_elements {
             instance.elements = data.elements.numbers_of(query, values);
         }

@@ -64,7 +64,10 @@ impl<'g> Reach<'g> {
         let mut known: HashMap<_, Vec<(usize, Demand<'g>)>> = HashMap::new();
         for (at, condition) in conditions.iter().enumerate() {
             let mut new = Vec::new();
-            condition.expr.iter().for_each(|e| demand(e, &mut new));
+            condition
+                .expr
+                .iter()
+                .for_each(|e| collect_demands(e, &mut new));
             let clash = new.into_iter().any(|a| {
                 let same = known
                     .entry((&a.variable.code, &a.variable.attribute))
@@ -132,7 +135,9 @@ impl<'g> Reach<'g> {
             }
             Expr::Negate(a) => self.is_null(a),
             Expr::Call(_, arguments) => arguments.iter().any(|a| self.is_null(a)),
-            Expr::Binary(operator, a, b) if operator.strength() >= Operator::Plus.strength() => {
+            Expr::Binary(operator, a, b)
+                if operator.precedence() >= Operator::Plus.precedence() =>
+            {
                 self.is_null(a) || self.is_null(b)
             }
             _ => false,
@@ -151,16 +156,16 @@ struct Demand<'g> {
     value: &'g Value,
 }
 
-/// Collects the demands that must all hold if the condition is true.
-// Only conjunctions are taken apart: every part of them must hold.
-fn demand<'g>(expr: &'g Expr, demands: &mut Vec<Demand<'g>>) {
+/// Collects the demands that must all be true if the condition is true. Splits conjunctions only,
+/// because each of their operands must be true.
+fn collect_demands<'g>(expr: &'g Expr, demands: &mut Vec<Demand<'g>>) {
     let Expr::Binary(operator, a, b) = expr else {
         return;
     };
     match (operator, a.as_ref(), b.as_ref()) {
         (Operator::And, a, b) => {
-            demand(a, demands);
-            demand(b, demands);
+            collect_demands(a, demands);
+            collect_demands(b, demands);
         }
         (operator, Expr::Variable(variable), Expr::Literal(value)) => demands.push(Demand {
             variable,
@@ -169,7 +174,7 @@ fn demand<'g>(expr: &'g Expr, demands: &mut Vec<Demand<'g>>) {
         }),
         (operator, Expr::Literal(value), Expr::Variable(variable)) => demands.push(Demand {
             variable,
-            operator: operator.turned(),
+            operator: operator.mirrored(),
             value,
         }),
         _ => {}
@@ -262,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_certain_is_told() {
+    fn only_certain_problems_are_reported() {
         for possible in [
             &["$gt1 > 5", "$gt1 < 6"][..],
             &["$gt1 == 5 || $gt1 == 6"],

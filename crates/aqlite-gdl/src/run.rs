@@ -4,7 +4,7 @@ use super::bind::Instance;
 use super::budget::{Exceeded, Limits, OUTPUT_FRAME, Spent, json_size, size};
 use super::calc::EvalError;
 use super::compile::{BindingHead, BindingPlan, CompiledGuide, RulePlan};
-use super::eval::{Machine, Place};
+use super::eval::{GuideRun, Place};
 use super::guide::Direction;
 use super::pause::{NextPause, WAITS, at_once};
 use super::time::Clock;
@@ -37,7 +37,7 @@ pub struct Options {
     /// Imitate the engine that produced the published fixtures where it invents values: a unit or
     /// precision before any number makes a quantity of 0, and each part of a proportion is a count.
     /// Without this option, missing values stay missing.
-    pub as_published: bool,
+    pub imitates_published_engine: bool,
     /// Convert quantities of compatible UCUM units in comparisons: 0.5 kg is more than 400 g.
     /// Without this option, a comparison of different units is unknown, and a note names both
     /// units. Units of time are always compared by the calendar.
@@ -52,7 +52,7 @@ impl Default for Options {
             round_on_store: true,
             include_input: false,
             trace: false,
-            as_published: false,
+            imitates_published_engine: false,
             convert_units: false,
             limits: Limits::default(),
         }
@@ -292,7 +292,7 @@ impl CompiledGuide {
     ///
     /// The run exceeded one of [`Limits`]. It then has no result.
     pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
-        let run = at_once(self.run_in_turns(input, &super::pause::none));
+        let run = at_once(self.run_with_pauses(input, &super::pause::none));
         run.unwrap_or_else(|| Err(Exceeded::broken(&self.guide.id, "run", WAITS)))
     }
 
@@ -303,29 +303,31 @@ impl CompiledGuide {
     /// # Errors
     ///
     /// The run exceeded one of [`Limits`]. It then has no result.
-    pub async fn run_in_turns(
+    pub async fn run_with_pauses(
         &self,
         input: &RunInput<'_>,
         next_pause: NextPause<'_>,
     ) -> Result<Run, Exceeded> {
-        let mut machine = Machine::new(self, input);
+        let mut guide_run = GuideRun::new(self, input);
         let unread = self.unread.iter();
-        unread.for_each(|place| machine.keep_note((*place, EvalError::Unreadable)));
-        let used = machine.load_variables(next_pause).await;
+        unread.for_each(|place| guide_run.keep_note((*place, EvalError::Unreadable)));
+        let used = guide_run.load_variables(next_pause).await;
         let mut effects = Effects::default();
         let mut record = trace::Record::default();
-        let started = machine.check_pre_conditions(&mut record, next_pause).await;
+        let started = guide_run
+            .check_pre_conditions(&mut record, next_pause)
+            .await;
         if started {
-            let rules = machine.run_rules(&mut effects, &mut record, next_pause);
+            let rules = guide_run.run_rules(&mut effects, &mut record, next_pause);
             rules.await?;
         }
-        machine.check_budget()?;
-        machine.pause_if_due(next_pause).await;
-        machine.finish(started, effects, record, &used)
+        guide_run.check_budget()?;
+        guide_run.pause_if_due(next_pause).await;
+        guide_run.finish(started, effects, record, &used)
     }
 }
 
-impl Machine<'_> {
+impl GuideRun<'_> {
     /// Collects the result of the run.
     fn finish(
         self,
@@ -422,12 +424,12 @@ impl Machine<'_> {
     async fn count_cells(&self, mut cells: usize, next_pause: NextPause<'_>) -> bool {
         while cells > CELLS {
             cells -= CELLS;
-            if !self.budget.work(CELLS) {
+            if !self.budget.spend_steps(CELLS) {
                 return false;
             }
             self.pause_if_due(next_pause).await;
         }
-        self.budget.work(cells)
+        self.budget.spend_steps(cells)
     }
 
     /// Allocates the space for the values of some instances at once.
@@ -516,13 +518,13 @@ impl Machine<'_> {
             }
         }
         record.actions(self, None);
-        self.end_turn();
+        self.end_activation();
     }
 
-    /// Ends the turn of a rule: the next assignment of a variable adds a value.
-    fn end_turn(&mut self) {
+    /// Ends a group of actions: the next assignment of a variable adds a value.
+    fn end_activation(&mut self) {
         self.unpin();
-        self.turn = self.turn.saturating_add(1);
+        self.activation = self.activation.saturating_add(1);
     }
 
     /// Runs default actions and rules.
@@ -571,7 +573,7 @@ impl Machine<'_> {
             // Cards are filled before `fired` is set and after the actions, whose values they show.
             self.pause_if_due(next_pause).await;
             self.show_cards(index, effects);
-            if !self.budget.bytes(rule.id.len()) {
+            if !self.budget.spend_bytes(rule.id.len()) {
                 return;
             }
             if let Some(fired) = self.fired.get_mut(index) {
@@ -579,7 +581,7 @@ impl Machine<'_> {
             }
             self.fired_order.push(index);
             record.actions(self, Some(index));
-            self.end_turn();
+            self.end_activation();
         }
         self.unpin();
     }
@@ -643,7 +645,7 @@ impl Machine<'_> {
         let slot = self.slots.get(slot)?;
         let (code, path) = plan.columns.get(column)?.named.clone()?;
         // A value that `create` set belongs to the created instance.
-        let value = slot.own_value();
+        let value = slot.existing_value();
         let (path, value) = match &slot.null_flavor {
             Some(flavor) if value.is_null() => (format!("{path}/null_flavour").into(), &**flavor),
             _ if slot.only_created => return None,
@@ -652,10 +654,10 @@ impl Machine<'_> {
         if value.is_null() || !value.is_finite() {
             return None;
         }
-        let original = slot.original(slot.own.unwrap_or(slot.earlier.len()));
+        let original = slot.original(slot.existing_index.unwrap_or(slot.earlier.len()));
         let original_size = original.as_deref().map_or(0, json_size);
         let bytes = OUTPUT_FRAME + path.len() + size(value) + original_size;
-        self.budget.bytes(bytes).then(|| OutputValue {
+        self.budget.spend_bytes(bytes).then(|| OutputValue {
             code,
             path,
             value: value.clone(),
@@ -693,7 +695,7 @@ impl Machine<'_> {
             chosen
                 .take_while(|instance| {
                     let bytes = instance.values.iter().map(|v| OUTPUT_FRAME + size(v));
-                    self.budget.bytes(bytes.sum())
+                    self.budget.spend_bytes(bytes.sum())
                 })
                 .map(move |instance| input_as_output(plan, instance))
         });

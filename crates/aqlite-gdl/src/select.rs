@@ -4,7 +4,7 @@ use super::bind::Instance;
 use super::budget::{Exceeded, Spent};
 use super::calc::{self, EvalError};
 use super::compile::{Attribute, CompiledGuide, Predicate};
-use super::eval::{Machine, Place, RunNote, add_note};
+use super::eval::{GuideRun, Place, RunNote, add_note};
 use super::pause::NextPause;
 use super::run::RunInput;
 use super::value::{Value, integer};
@@ -17,14 +17,14 @@ impl CompiledGuide {
     ///
     /// The predicates exceed a limit of the run.
     pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
-        let machine = Machine::new(self, input);
-        let selecting = machine.select_instances(binding, Some(&super::pause::none));
-        let selected = machine.output_at_once(selecting);
-        machine.check_budget().map(|()| selected)
+        let guide_run = GuideRun::new(self, input);
+        let selecting = guide_run.select_instances(binding, Some(&super::pause::none));
+        let selected = guide_run.output_at_once(selecting);
+        guide_run.check_budget().map(|()| selected)
     }
 
     /// Returns the index of the last instance that the predicates of each of these bindings keep,
-    /// and the consumption. Pauses as [`CompiledGuide::run_in_turns`] does.
+    /// and the consumption. Pauses as [`CompiledGuide::run_with_pauses`] does.
     ///
     /// # Errors
     ///
@@ -35,21 +35,21 @@ impl CompiledGuide {
         input: &RunInput<'_>,
         next_pause: NextPause<'_>,
     ) -> Result<(Vec<Option<usize>>, Spent), Exceeded> {
-        let machine = Machine::new(self, input);
+        let guide_run = GuideRun::new(self, input);
         let mut last = Vec::new();
         for binding in bindings {
-            if !machine.budget.work(1) {
+            if !guide_run.budget.spend_steps(1) {
                 break;
             }
-            let selected = machine.select_instances(binding, Some(next_pause)).await;
+            let selected = guide_run.select_instances(binding, Some(next_pause)).await;
             last.push(selected.last().copied());
         }
-        machine.check_budget()?;
-        Ok((last, machine.budget.spent()))
+        guide_run.check_budget()?;
+        Ok((last, guide_run.budget.spent()))
     }
 }
 
-impl Machine<'_> {
+impl GuideRun<'_> {
     /// Returns the indexes of the instances of a binding that its predicates keep. Without
     /// `next_pause`, it is a part of a statement, and does not pause.
     pub(crate) async fn select_instances(
@@ -63,7 +63,7 @@ impl Machine<'_> {
         };
         let predicates = plan.predicates.as_slice();
         let kept = self.filter_instances(binding, predicates, next_pause).await;
-        self.best_instances(binding, predicates, kept)
+        self.extreme_instances(binding, predicates, kept)
     }
 
     /// Returns the indexes of the instances of a binding that pass all predicates about one
@@ -92,8 +92,8 @@ impl Machine<'_> {
         kept
     }
 
-    /// Reduces the indexes of instances by the predicates that choose the best instance, in order.
-    fn best_instances(
+    /// Reduces the indexes of instances by the predicates `max` and `min`, in order.
+    fn extreme_instances(
         &self,
         binding: usize,
         predicates: &[Predicate],
@@ -101,8 +101,8 @@ impl Machine<'_> {
     ) -> Vec<usize> {
         let instances = self.input.instances_of(binding);
         for predicate in predicates {
-            let Predicate::Best {
-                max,
+            let Predicate::Extreme {
+                is_max,
                 column,
                 attribute,
                 source,
@@ -111,7 +111,7 @@ impl Machine<'_> {
                 continue;
             };
             self.place.set(Place::Predicate(binding, *source));
-            if !self.budget.work(kept.len()) {
+            if !self.budget.spend_steps(kept.len()) {
                 break;
             }
             let moment = |i: &usize| {
@@ -123,7 +123,7 @@ impl Machine<'_> {
                 moment
             };
             let is_result = |i: usize| instances.get(i).is_some_and(|found| found.is_result);
-            kept = best_of(&kept, *max, moment, is_result)
+            kept = extreme_of(&kept, *is_max, moment, is_result)
                 .into_iter()
                 .collect();
         }
@@ -134,7 +134,7 @@ impl Machine<'_> {
     ///
     /// Appends to `relevant` the notes of comparisons that could have changed the result: the notes
     /// of an instance, unless a filter excludes it that could be computed. The queries of the guide
-    /// leave out the instances of such filters ([`CompiledGuide::pushed`]), and the notes must not
+    /// leave out the instances of such filters ([`CompiledGuide::pushed_down`]), and the notes must not
     /// depend on that.
     fn passes(
         &self,
@@ -149,7 +149,7 @@ impl Machine<'_> {
                 continue;
             };
             self.place.set(Place::Predicate(binding, *source));
-            if !self.budget.work(1) {
+            if !self.budget.spend_steps(1) {
                 return false;
             }
             let result = self.test(*op, Some(instance));
@@ -179,7 +179,7 @@ fn moment_of(value: &Value, attribute: Attribute) -> Option<i64> {
 ///
 /// Of equal moments the first instance wins. Results of earlier guides are later than all before
 /// them, so the last of them is the latest.
-fn best_of(
+fn extreme_of(
     instances: &[usize],
     is_latest: bool,
     moment: impl Fn(&usize) -> Option<i64>,

@@ -30,14 +30,14 @@ pub struct Subsumptions(Vec<(Subsumption, bool)>);
 
 impl Subsumptions {
     /// Adds an answer: whether the question holds.
-    pub fn answer(&mut self, question: Subsumption, falls: bool) {
+    pub fn answer(&mut self, question: Subsumption, holds: bool) {
         match self.place(&question.terminology, &question.ancestor, &question.code) {
             Ok(at) => self
                 .0
                 .get_mut(at)
                 .into_iter()
-                .for_each(|(_, known)| *known = falls),
-            Err(at) => self.0.insert(at, (question, falls)),
+                .for_each(|(_, known)| *known = holds),
+            Err(at) => self.0.insert(at, (question, holds)),
         }
     }
 
@@ -53,7 +53,7 @@ impl Terminology for Subsumptions {
         self.place(terminology, ancestor, code)
             .ok()
             .and_then(|at| self.0.get(at))
-            .map(|(_, falls)| *falls)
+            .map(|(_, holds)| *holds)
     }
 }
 

@@ -136,16 +136,16 @@ impl Suite {
     }
 
     /// Returns a change that lets a failing case pass: no rounding, the option
-    /// [`Options::as_published`], or another time if the guide reads the clock and the fixture
+    /// [`Options::imitates_published_engine`], or another time if the guide reads the clock and the fixture
     /// states no time. `None` if none of them helps.
     pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
         let passes = |now: Moment, options: Options| {
             let outcome = self.run(case, guide, now, options);
             outcome.is_ok_and(|outcome| outcome.differences.is_empty())
         };
-        let options = |round_on_store: bool, as_published: bool| Options {
+        let options = |round_on_store: bool, imitates_published_engine: bool| Options {
             round_on_store,
-            as_published,
+            imitates_published_engine,
             ..Options::default()
         };
         if passes(now, options(false, false)) {

@@ -5,7 +5,7 @@ use super::bind::Instance;
 use super::budget::{FRAME, size};
 use super::calc::EvalError;
 use super::compile::{BindingPlan, Column, ConditionPlan};
-use super::eval::{Machine, Place};
+use super::eval::{GuideRun, Place};
 use super::fill::readable;
 use super::guide::{Binding, Direction};
 use super::value::Value;
@@ -146,16 +146,16 @@ impl Record {
     /// Records a condition with the present values of its variables.
     pub fn condition(
         &mut self,
-        machine: &Machine<'_>,
+        guide_run: &GuideRun<'_>,
         rule: Option<usize>,
         test: &ConditionPlan,
         result: Option<bool>,
     ) {
-        if machine.input.options.trace && machine.budget.bytes(FRAME + test.text.len()) {
+        if guide_run.input.options.trace && guide_run.budget.spend_bytes(FRAME + test.text.len()) {
             let variables = test
                 .reads
                 .iter()
-                .map(|slot| variable(machine, *slot))
+                .map(|slot| variable(guide_run, *slot))
                 .collect();
             self.conditions
                 .entry(rule)
@@ -169,17 +169,17 @@ impl Record {
     }
 
     /// Records the variables that the actions have just set.
-    pub fn actions(&mut self, machine: &Machine<'_>, rule: Option<usize>) {
-        if machine.input.options.trace && machine.budget.work(machine.slots.len()) {
-            let fresh = machine
+    pub fn actions(&mut self, guide_run: &GuideRun<'_>, rule: Option<usize>) {
+        if guide_run.input.options.trace && guide_run.budget.spend_steps(guide_run.slots.len()) {
+            let fresh = guide_run
                 .slots
                 .iter()
                 .enumerate()
-                .filter(|(_, slot)| slot.set_in == machine.turn);
+                .filter(|(_, slot)| slot.set_in == guide_run.activation);
             self.set
                 .entry(rule)
                 .or_default()
-                .extend(fresh.map(|(slot, _)| variable(machine, slot)));
+                .extend(fresh.map(|(slot, _)| variable(guide_run, slot)));
         }
     }
 
@@ -192,53 +192,55 @@ impl Record {
     }
 }
 
-fn variable(machine: &Machine<'_>, slot: usize) -> VariableTrace {
-    let code = machine
+fn variable(guide_run: &GuideRun<'_>, slot: usize) -> VariableTrace {
+    let code = guide_run
         .guide
         .slots
         .get(slot)
         .map(|s| s.code.to_string())
         .unwrap_or_default();
-    let value = machine
+    let value = guide_run
         .slots
         .get(slot)
-        .map(super::slot::Slot::current)
+        .map(super::variable_state::VariableState::current)
         .filter(|v| !v.is_null());
     let value = value
-        .filter(|value| machine.budget.value(value))
+        .filter(|value| guide_run.budget.spend_value(value))
         .map(readable);
     VariableTrace {
-        name: name(machine, &code),
+        name: name(guide_run, &code),
         variable: code,
         value,
     }
 }
 
-fn name(machine: &Machine<'_>, code: &str) -> Option<String> {
-    let term = machine.guide.term_index.get(code)?;
-    let text = machine.term(*term);
-    machine
+fn name(guide_run: &GuideRun<'_>, code: &str) -> Option<String> {
+    let term = guide_run.guide.term_index.get(code)?;
+    let text = guide_run.term(*term);
+    guide_run
         .budget
-        .value(&text)
+        .spend_value(&text)
         .then(|| super::calc::shown(&text))
 }
 
 /// Builds the trace of a run.
 pub(crate) fn build(
-    machine: &Machine<'_>,
+    guide_run: &GuideRun<'_>,
     started: bool,
     mut record: Record,
     used: &[Vec<usize>],
     notes: &[Note],
 ) -> Trace {
-    let guide = machine.guide;
-    machine.budget.bytes(notes.iter().map(Note::size).sum());
+    let guide = guide_run.guide;
+    guide_run
+        .budget
+        .spend_bytes(notes.iter().map(Note::size).sum());
     let pre_conditions = record.conditions_of(None);
     let default_actions = record.set_by(None);
     let rule = |(i, plan): (usize, &super::compile::RulePlan)| RuleTrace {
         rule: plan.id.to_string(),
-        name: name(machine, &plan.id),
-        fired: machine.fired.get(i).copied().unwrap_or_default(),
+        name: name(guide_run, &plan.id),
+        fired: guide_run.fired.get(i).copied().unwrap_or_default(),
         conditions: record.conditions_of(Some(i)),
         set: record.set_by(Some(i)),
     };
@@ -251,36 +253,36 @@ pub(crate) fn build(
         pre_conditions,
         default_actions,
         rules,
-        inputs: inputs(machine, used),
-        missing: missing(machine),
+        inputs: inputs(guide_run, used),
+        missing: missing(guide_run),
         notes: notes.to_vec(),
     }
 }
 
 /// Returns the variables of INPUT bindings that have no value.
-fn missing(machine: &Machine<'_>) -> Vec<VariableTrace> {
-    let guide = machine.guide;
+fn missing(guide_run: &GuideRun<'_>) -> Vec<VariableTrace> {
+    let guide = guide_run.guide;
     let bindings = guide.guide.bindings.iter().zip(&guide.bindings);
     let inputs = bindings.filter(|(b, _)| b.direction == Direction::Input);
     let slots = inputs.flat_map(|(_, plan)| plan.columns.iter().filter_map(|c| c.slot));
-    let is_empty = |s: &usize| machine.slots.get(*s).is_some_and(|s| s.count() == 0);
+    let is_empty = |s: &usize| guide_run.slots.get(*s).is_some_and(|s| s.count() == 0);
     slots
         .filter(is_empty)
-        .map(|s| variable(machine, s))
+        .map(|s| variable(guide_run, s))
         .collect()
 }
 
 /// Returns the sources of the data of each binding that is read.
-fn inputs(machine: &Machine<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
-    let guide = machine.guide;
+fn inputs(guide_run: &GuideRun<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
+    let guide = guide_run.guide;
     let bindings = guide.guide.bindings.iter().zip(&guide.bindings);
     let read = bindings.enumerate();
     let read = read.filter(|(_, (b, _))| b.direction != Direction::Output);
     let input = |(i, (binding, plan)): (usize, (&Binding, &BindingPlan))| {
-        let instances = machine.input.instances_of(i);
+        let instances = guide_run.input.instances_of(i);
         let used = used.get(i).into_iter().flatten();
         let used = used.filter_map(|n| instances.get(*n));
-        let sources = used.map(|instance| source(machine, plan, instance));
+        let sources = used.map(|instance| source(guide_run, plan, instance));
         InputTrace {
             binding: binding.id.clone(),
             model_id: binding.model_id.clone(),
@@ -291,21 +293,21 @@ fn inputs(machine: &Machine<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
     read.map(input).collect()
 }
 
-fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> SourceTrace {
+fn source(guide_run: &GuideRun<'_>, plan: &BindingPlan, instance: &Instance) -> SourceTrace {
     let given = plan
         .columns
         .iter()
         .zip(&instance.values)
         .filter(|(_, v)| !v.is_null());
     let given = given.take_while(|(column, value)| {
-        machine
+        guide_run
             .budget
-            .bytes(FRAME + column.path.len() + size(value))
+            .spend_bytes(FRAME + column.path.len() + size(value))
     });
     let value = |(column, value): (&Column, &Value)| ValueTrace {
         variable: column
             .slot
-            .and_then(|s| machine.guide.slots.get(s))
+            .and_then(|s| guide_run.guide.slots.get(s))
             .map(|s| s.code.to_string()),
         path: column.path.clone(),
         value: readable(value),
@@ -321,27 +323,27 @@ fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> Sou
 }
 
 /// Returns the statements of a run whose values could not be computed.
-pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
+pub(crate) fn notes(guide_run: &GuideRun<'_>) -> Vec<Note> {
     let note = |(place, error): &(Place, EvalError)| {
-        let (place, statement) = place_and_statement(machine, *place);
-        let statement = if machine.budget.bytes(2 * FRAME + statement.len()) {
+        let (place, statement) = place_and_statement(guide_run, *place);
+        let statement = if guide_run.budget.spend_bytes(2 * FRAME + statement.len()) {
             statement
         } else {
             ""
         };
         Note {
-            guide_id: machine.guide.guide.id.clone(),
+            guide_id: guide_run.guide.guide.id.clone(),
             place,
             statement: statement.to_owned(),
             reason: error.text().into_owned(),
         }
     };
-    machine.notes.borrow().iter().map(note).collect()
+    guide_run.notes.borrow().iter().map(note).collect()
 }
 
 /// Returns the place and the text of a statement.
-pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a str) {
-    let (plan, guide) = (machine.guide, &machine.guide.guide);
+pub(crate) fn place_and_statement<'a>(guide_run: &GuideRun<'a>, place: Place) -> (String, &'a str) {
+    let (plan, guide) = (guide_run.guide, &guide_run.guide.guide);
     let rule = |i: usize| plan.rules.get(i).and_then(|r| guide.rules.get(r.source));
     let rule_id = |i: usize| rule(i).map_or("?", |r| &r.id);
     let binding_id = |i: usize| guide.bindings.get(i).map_or("?", |b| &b.id);

@@ -110,7 +110,7 @@ impl<'c> Stage<'c> {
             terminology: Some(terms),
         };
         let next_pause = || pause_until(call, ends);
-        let run = self.guide.run_in_turns(&input, &next_pause).await?;
+        let run = self.guide.run_with_pauses(&input, &next_pause).await?;
         let mut spent = run.spent;
         let reports = match queries {
             [] => Vec::new(),

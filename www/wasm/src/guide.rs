@@ -105,7 +105,7 @@ pub fn run_guide_on(
 /// An `Error` with `diagnostics` when the guide or the fixture cannot be read.
 #[wasm_bindgen(js_name = testGuide)]
 pub fn test_guide(text: &str, fixture: &str, now: &str) -> Result<String, JsValue> {
-    describe::test(text, fixture, moment(now)?)
+    describe::run_fixture(text, fixture, moment(now)?)
         .map(|json| json.to_string())
         .map_err(|found| {
             let is_of_fixture = found.iter().all(|d| d.code.starts_with("GDL05"));

@@ -15,7 +15,7 @@ pub(crate) type OpId = u32;
 #[derive(Clone, Debug)]
 pub struct CompiledGuide {
     pub(crate) guide: Guide,
-    pub(crate) slots: Vec<SlotInfo>,
+    pub(crate) slots: Vec<VariableInfo>,
     /// The slot of each variable by its code.
     pub(crate) slot_index: BTreeMap<String, usize>,
     pub(crate) ops: Vec<Op>,
@@ -48,7 +48,7 @@ impl CompiledGuide {
 
 /// The static facts about a variable.
 #[derive(Clone, Debug)]
-pub(crate) struct SlotInfo {
+pub(crate) struct VariableInfo {
     pub code: Arc<str>,
     /// Whether a rule or default action can set the variable.
     pub assignable: bool,
@@ -131,8 +131,8 @@ pub(crate) enum Predicate {
         source: usize,
     },
     /// Keeps the instance with the greatest (or least) point in time.
-    Best {
-        max: bool,
+    Extreme {
+        is_max: bool,
         column: usize,
         attribute: Attribute,
         /// The index of the predicate in its binding.
@@ -216,8 +216,8 @@ pub(crate) enum Op {
     Fired(usize),
     /// A variable of `any` or `for_all`, and whether it is read by instance: another variable of
     /// the list has the same bindings.
-    Listed(usize, bool),
-    /// `any`: first variable, number of variables, condition. The variables are `Listed` operations
+    ListVariable(usize, bool),
+    /// `any`: first variable, number of variables, condition. The variables are `ListVariable` operations
     /// directly before the condition.
     Any(OpId, u32, OpId),
     ForAll(OpId, u32, OpId),

@@ -30,7 +30,7 @@ pub(crate) enum Expr {
     /// `for_all(condition)`
     ForAll(Box<Expr>),
     /// `max(path)`, `min(path)`: the predicate that keeps one instance. The flag is true for `max`.
-    Best(bool, String, Span),
+    Extreme(bool, String, Span),
 }
 
 /// A variable as written.
@@ -46,7 +46,7 @@ pub(crate) struct Variable {
     pub span: Span,
 }
 
-/// The operators. [`Operator::strength`] is their precedence.
+/// The operators. [`Operator::precedence`] orders them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operator {
     Or,
@@ -101,7 +101,7 @@ pub(crate) enum Action {
 
 impl Operator {
     /// Returns the comparison with its sides exchanged: `<` becomes `>`.
-    pub fn turned(self) -> Operator {
+    pub fn mirrored(self) -> Operator {
         use Operator::*;
         match self {
             Less => Greater,
@@ -113,7 +113,7 @@ impl Operator {
     }
 
     /// Returns the precedence: a greater number binds more tightly.
-    pub fn strength(self) -> u8 {
+    pub fn precedence(self) -> u8 {
         use Operator::*;
         match self {
             Or => 1,
@@ -196,7 +196,7 @@ impl Expr {
             | Expr::Path(..)
             | Expr::Reference(..)
             | Expr::Fired(_)
-            | Expr::Best(..) => {}
+            | Expr::Extreme(..) => {}
         }
     }
 
@@ -210,7 +210,7 @@ impl Expr {
     }
 
     /// Calls `visit` with every variable beside a literal. If the literal is on the left, the
-    /// operator is turned round.
+    /// operator is mirrored.
     pub fn pairs<'a>(&'a self, visit: &mut dyn FnMut(&'a Variable, Operator, &'a Value)) {
         self.walk(&mut |expr| {
             let Expr::Binary(operator, a, b) = expr else {
@@ -221,7 +221,7 @@ impl Expr {
                     visit(variable, *operator, value)
                 }
                 (Expr::Literal(value), Expr::Variable(variable)) => {
-                    visit(variable, operator.turned(), value)
+                    visit(variable, operator.mirrored(), value)
                 }
                 _ => {}
             }

@@ -129,15 +129,18 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Parses operators of at least this precedence, all left-associative.
-    fn expression(&mut self, weakest: u8) -> Result<Expr> {
+    /// Parses operators of at least a precedence, all left-associative.
+    fn expression(&mut self, lowest_precedence: u8) -> Result<Expr> {
         self.skip();
         let mut left = self.operand()?;
-        while let Some((operator, end)) = self.operator().filter(|(o, _)| o.strength() >= weakest) {
+        while let Some((operator, end)) = self
+            .operator()
+            .filter(|(o, _)| o.precedence() >= lowest_precedence)
+        {
             self.at = end;
             self.skip();
             // One level higher: operators of equal precedence associate to the left.
-            let right = self.expression(operator.strength() + 1)?;
+            let right = self.expression(operator.precedence() + 1)?;
             left = Expr::Binary(operator, Box::new(left), Box::new(right));
         }
         Ok(left)
@@ -380,7 +383,7 @@ impl<'a> Parser<'a> {
         if is_best && self.rest().starts_with('/') {
             let (path, span) = self.path()?;
             self.expect(")")?;
-            return Ok(Some(Expr::Best(function == Function::Max, path, span)));
+            return Ok(Some(Expr::Extreme(function == Function::Max, path, span)));
         }
         let arguments = self.arguments(*counts.end())?;
         let is_at_end = self.accept(")");
@@ -604,7 +607,7 @@ mod tests {
                 a.iter().map(shown).collect::<Vec<_>>().join(",")
             ),
             Expr::Fired(v) => format!("fired({})", v.code),
-            Expr::Best(max, p, _) => format!("{}({p})", if *max { "max" } else { "min" }),
+            Expr::Extreme(is_max, p, _) => format!("{}({p})", if *is_max { "max" } else { "min" }),
             Expr::Any(v, a) => format!("any{}{}", v.len(), shown(a)),
             Expr::Path(p, _) => p.clone(),
             other => format!("{other:?}"),

@@ -36,14 +36,16 @@ enum Pin {
 
 /// The values of one variable, oldest first.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct VariableState {
     pub last: Value,
     pub earlier: Vec<Value>,
     pub null_flavor: Option<Box<Value>>,
     /// The parts that were set before the value is complete. The variable has no value yet.
     pub pending: Option<Pending>,
-    /// The number of the rule that set the variable last; 0 for none. Until that rule ends,
-    /// attributes change the value in place.
+    /// The group of actions that set the variable last, as [`GuideRun::activation`]; 0 for none.
+    /// Until that group ends, attributes change the value in place.
+    ///
+    /// [`GuideRun::activation`]: super::eval::GuideRun::activation
     pub set_in: u32,
     /// Whether the variable was set in this run.
     pub assigned: bool,
@@ -51,7 +53,7 @@ pub(crate) struct Slot {
     pub only_created: bool,
     /// The index of the value of the instance that exists from the start, if `create` has set the
     /// variable since.
-    pub own: Option<usize>,
+    pub existing_index: Option<usize>,
     /// The stored values of which values lack a part, by index in ascending order.
     originals: Vec<(usize, Arc<serde_json::Value>)>,
     pin: Cell<Pin>,
@@ -67,9 +69,9 @@ pub(crate) struct Slot {
     pub total: Cell<f64>,
 }
 
-impl Slot {
-    pub fn empty() -> Slot {
-        Slot {
+impl VariableState {
+    pub fn empty() -> VariableState {
+        VariableState {
             last: Value::Null,
             earlier: Vec::new(),
             null_flavor: None,
@@ -77,7 +79,7 @@ impl Slot {
             set_in: 0,
             assigned: false,
             only_created: false,
-            own: None,
+            existing_index: None,
             originals: Vec::new(),
             pin: Cell::new(Pin::Last),
             instances: 0,
@@ -130,8 +132,9 @@ impl Slot {
 
     /// Returns the value of the instance that exists from the start: the one that is read, unless
     /// `create` has set the variable since.
-    pub fn own_value(&self) -> &Value {
-        self.own.map_or(self.current(), |index| self.at(index))
+    pub fn existing_value(&self) -> &Value {
+        self.existing_index
+            .map_or(self.current(), |index| self.at(index))
     }
 
     /// Appends a value, which is the one that is read from now on.

@@ -26,7 +26,7 @@ impl CompiledGuide {
     /// Returns the conditions for the rows of a binding, to be joined by AND. `place` returns the
     /// spelling of a column in the query. Quantities of other units are excluded only if the run
     /// does not convert units.
-    pub(crate) fn pushed(
+    pub(crate) fn pushed_down(
         &self,
         binding: usize,
         clock: Clock<'_>,
@@ -42,7 +42,7 @@ impl CompiledGuide {
         let plan = self.bindings.get(binding);
         let columns = plan.map(|plan| plan.columns.as_slice()).unwrap_or_default();
         let unreadable = columns.iter().filter(|column| !column.is_readable);
-        let mut pusher = Pusher {
+        let mut pushdown = Pushdown {
             clock,
             convert_units,
             place,
@@ -52,8 +52,8 @@ impl CompiledGuide {
         predicates
             .iter()
             .filter_map(|p| p.expr.as_ref())
-            .for_each(|expr| pusher.expr(expr));
-        pusher.conditions
+            .for_each(|expr| pushdown.expr(expr));
+        pushdown.conditions
     }
 }
 
@@ -80,7 +80,8 @@ fn constant(expr: &Expr, clock: Clock<'_>) -> Option<Value> {
     }
 }
 
-struct Pusher<'a> {
+/// The conditions of a binding while they are made from its predicates.
+struct Pushdown<'a> {
     clock: Clock<'a>,
     convert_units: bool,
     place: &'a dyn Fn(&str) -> String,
@@ -89,7 +90,7 @@ struct Pusher<'a> {
     conditions: Vec<String>,
 }
 
-impl Pusher<'_> {
+impl Pushdown<'_> {
     fn expr(&mut self, expr: &Expr) {
         let Expr::Binary(operator, a, b) = expr else {
             return;
@@ -103,8 +104,8 @@ impl Pusher<'_> {
             }
             (operator, Expr::Path(path, _), other) => self.comparison(path, *operator, other),
             (operator, other, Expr::Path(path, _)) => {
-                // The path must be on the left, so the comparison is turned round.
-                self.comparison(path, operator.turned(), other)
+                // The path must be on the left, so the comparison is mirrored.
+                self.comparison(path, operator.mirrored(), other)
             }
             _ => {}
         }
