@@ -363,12 +363,16 @@ impl GuideRun<'_> {
             return;
         };
         // Within one rule, assignments of attributes change one value; each rule adds a value of
-        // its own.
+        // its own. `$a=1`, then `$out.create($a=2)`, adds 2 for the created instance and notes in
+        // `existing_index` that index 0 has the value of the existing instance. A later
+        // `$a.unit=…` of the existing instance must not change the 2, so it adds a value.
         let last_is_created = slot.only_created || slot.existing_index.is_some();
         let continues_last = target != Target::Existing || !last_is_created;
         if slot.set_in == activation && assign.attribute != Attribute::Whole && continues_last {
             slot.replace_last(new);
         } else {
+            // The value of the existing instance keeps its index when the first value of a created
+            // one follows.
             let leaves_existing = target != Target::Existing && slot.assigned && !last_is_created;
             let index = leaves_existing.then_some(slot.earlier.len());
             slot.existing_index = index.or(slot.existing_index);

@@ -1,7 +1,7 @@
 //! Compilation of a guide: variables become indexes, expressions operations of one arena.
 
 use super::eval::Place;
-use super::expr::ast::{Action, Expr, Function, Operator, Variable};
+use super::expr::ast::{Action, Expr, Function, Operator, ReferenceText, Variable};
 use super::guide::{Binding, Condition, Direction, Element, Guide, MAX_PROBLEMS, Rule, Step};
 use super::value::Value;
 use aqlite_rm::diag::{Diagnostic, Span};
@@ -45,8 +45,8 @@ struct Compiler<'g> {
     rule_index: HashMap<&'g str, usize>,
     /// The indexes of constants by digest, so that equal constants are stored once.
     constants: HashMap<u64, Vec<usize>>,
-    /// The operations of references by number; the flag tells the address from the label.
-    references: HashMap<(usize, bool), OpId>,
+    /// The operations of references, by the number of the reference and by the text that is read.
+    references: HashMap<(usize, ReferenceText), OpId>,
     /// The indexes of bindings by code. The first of equal codes wins.
     binding_index: HashMap<&'g str, usize>,
     template_index: HashMap<&'g str, usize>,
@@ -265,7 +265,7 @@ impl<'g> Compiler<'g> {
         for (source, condition) in binding.predicates.iter().enumerate() {
             self.span = condition.span;
             match &condition.expr {
-                Some(Expr::Extreme(is_max, path, _)) => {
+                Some(Expr::Extreme { is_max, path, .. }) => {
                     let (column, attribute) = self.column(path);
                     extremes.push(Predicate::Extreme {
                         is_max: *is_max,
@@ -490,7 +490,7 @@ impl<'g> Compiler<'g> {
                 let (column, attribute) = self.column(path);
                 self.push(Op::Column(column, attribute))
             }
-            Expr::Reference(index, url) => self.reference(*index, *url),
+            Expr::Reference(index, text) => self.reference(*index, *text),
             Expr::Not(a) => {
                 let a = self.expr(a);
                 self.push(Op::Not(a))
@@ -504,7 +504,7 @@ impl<'g> Compiler<'g> {
             Expr::Fired(rule) => self.fired(rule),
             Expr::Any(variables, condition) => self.quantified(variables, condition, Op::Any),
             Expr::ForAll(condition) => self.quantified(&[], condition, Op::ForAll),
-            Expr::Extreme(_, path, _) => {
+            Expr::Extreme { path, .. } => {
                 self.problem(
                     "GDL0314",
                     format!("`max` or `min` of `{path}` inside a condition"),
@@ -516,34 +516,38 @@ impl<'g> Compiler<'g> {
     }
 
     /// Compiles the label or the URL of a reference of the guide, counted from 1.
-    fn reference(&mut self, index: usize, is_url: bool) -> OpId {
+    fn reference(&mut self, index: usize, which: ReferenceText) -> OpId {
         // A reference that occurs again reads the same constant. Its text may be megabytes.
-        let known = self.references.get(&(index, is_url));
+        let known = self.references.get(&(index, which));
         let known = known.and_then(|id| self.out.ops.get(*id as usize));
         if let Some(Op::Constant(known)) = known {
             return self.push(Op::Constant(*known));
         }
         let reference = index.checked_sub(1);
         let reference = reference.and_then(|i| self.guide.references.get(i));
-        let text = reference.map(|r| if is_url { &r.url } else { &r.label });
+        let text = reference.map(|r| match which {
+            ReferenceText::Label => &r.label,
+            ReferenceText::Address => &r.url,
+        });
         let text = text.filter(|t| !t.is_empty());
         let value = text.map_or(Value::text("Reference not found"), |t| Value::text(t));
         let id = self.constant(value);
-        self.references.insert((index, is_url), id);
+        self.references.insert((index, which), id);
         id
     }
 
     fn binary(&mut self, operator: Operator, a: &'g Expr, b: &'g Expr) -> OpId {
         // `== null` is not a comparison: it is true or false, never unknown.
         let is_null = |e: &Expr| matches!(e, Expr::Literal(Value::Null));
+        let is_equal = operator == Operator::Equal;
         match operator {
             Operator::Equal | Operator::Unequal if is_null(b) => {
                 let operand = self.expr(a);
-                self.push(Op::IsNull(operand, operator == Operator::Equal))
+                self.push(Op::IsNull { operand, is_equal })
             }
             Operator::Equal | Operator::Unequal if is_null(a) => {
-                let right = self.expr(b);
-                self.push(Op::IsNull(right, operator == Operator::Equal))
+                let operand = self.expr(b);
+                self.push(Op::IsNull { operand, is_equal })
             }
             _ => {
                 let (a, b) = (self.expr(a), self.expr(b));
@@ -559,7 +563,11 @@ impl<'g> Compiler<'g> {
             // The fold nests the calls: max(a, b, c) is max(max(a, b), c).
             (Function::Max | Function::Min, [first, rest @ ..]) => {
                 rest.iter().fold(*first, |left, right| {
-                    self.push(Op::Extreme(is_max, left, *right))
+                    self.push(Op::Extreme {
+                        is_max,
+                        left,
+                        right: *right,
+                    })
                 })
             }
             (_, [only]) => self.push(Op::Call(function, *only)),
@@ -614,7 +622,10 @@ impl<'g> Compiler<'g> {
         let is_shared = |own: &[usize]| !own.is_empty() && counts.get(own).is_some_and(|n| *n > 1);
         let listed = slots.iter();
         listed
-            .map(|slot| Op::ListVariable(*slot, is_shared(bindings(slot))))
+            .map(|slot| Op::ListVariable {
+                slot: *slot,
+                by_instance: is_shared(bindings(slot)),
+            })
             .collect()
     }
 

@@ -162,8 +162,8 @@ impl<'a> GuideRun<'a> {
                 truth.map_or(Value::Null, |t| Value::Boolean(!t))
             }
             Op::Negate(a) => self.negated(&self.eval(a, instance)),
-            Op::IsNull(operand, expected) => {
-                Value::Boolean(self.eval(operand, instance).is_null() == expected)
+            Op::IsNull { operand, is_equal } => {
+                Value::Boolean(self.eval(operand, instance).is_null() == is_equal)
             }
             Op::Fired(rule) => match self.fired.get(rule) {
                 Some(fired) => Value::Boolean(*fired),
@@ -176,7 +176,11 @@ impl<'a> GuideRun<'a> {
                 }
                 self.value_or_note(calc::function(function, &a))
             }
-            Op::Extreme(is_max, left, right) => {
+            Op::Extreme {
+                is_max,
+                left,
+                right,
+            } => {
                 let (a, b) = (self.eval(left, instance), self.eval(right, instance));
                 let b = self.comparable(&a, b);
                 if !(self.budget.spend_reading(&a) && self.budget.spend_reading(&b)) {
@@ -191,7 +195,7 @@ impl<'a> GuideRun<'a> {
             Op::ForAll(first, count, condition) => {
                 self.quantified(first, count, condition, instance, false)
             }
-            Op::Constant(_) | Op::Read(..) | Op::Column(..) | Op::ListVariable(..) => {
+            Op::Constant(_) | Op::Read(..) | Op::Column(..) | Op::ListVariable { .. } => {
                 self.broken("an operation on a stored value is computed")
             }
         }
@@ -454,7 +458,7 @@ impl<'a> GuideRun<'a> {
     /// Returns a variable of `any` or `for_all`, and whether it is read by instance.
     fn listed(&self, id: OpId) -> Option<(&VariableState, bool)> {
         match self.guide.ops.get(usize::try_from(id).ok()?) {
-            Some(Op::ListVariable(slot, by_instance)) => {
+            Some(Op::ListVariable { slot, by_instance }) => {
                 Some((self.slots.get(*slot)?, *by_instance))
             }
             _ => None,

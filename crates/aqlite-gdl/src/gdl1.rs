@@ -21,7 +21,11 @@ pub(crate) fn predicate_of_function(
     Some(Condition {
         text: format!("max({path})"),
         span,
-        expr: Some(Expr::Extreme(true, path.to_owned(), span)),
+        expr: Some(Expr::Extreme {
+            is_max: true,
+            path: path.to_owned(),
+            span,
+        }),
     })
 }
 

@@ -34,6 +34,15 @@ enum Pin {
     Missing,
 }
 
+/// A gap of instances without a value of the variable.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    /// The number of the first instance behind the gap.
+    end: usize,
+    /// The number of instances without a value before `end`, those of earlier gaps included.
+    missing: usize,
+}
+
 /// The values of one variable, oldest first.
 #[derive(Clone, Debug)]
 pub(crate) struct VariableState {
@@ -59,9 +68,10 @@ pub(crate) struct VariableState {
     pin: Cell<Pin>,
     /// The number of instances, those without the variable included. An assignment adds one.
     instances: usize,
-    /// The instances that follow one without the variable: the number of the instance, and how many
-    /// before it have no value, both ascending.
-    gaps: Vec<(usize, usize)>,
+    /// The gaps of instances without a value, ascending. If only the instances 0, 3 and 4 have a
+    /// value, there is one gap, `{ end: 3, missing: 2 }`: instance 3 has the value at index 3 - 2,
+    /// and instance 1 has none, because index 1 is not below 3 - 2.
+    gaps: Vec<Gap>,
     /// The indexes of the values whose element an earlier value has, in ascending order.
     repeated: Vec<usize>,
     /// The number of values of which `total` is the sum; 0 if the sum is not known.
@@ -133,8 +143,8 @@ impl VariableState {
     /// Returns the value of the instance that exists from the start: the one that is read, unless
     /// `create` has set the variable since.
     pub fn existing_value(&self) -> &Value {
-        self.existing_index
-            .map_or(self.current(), |index| self.at(index))
+        let index = self.existing_index;
+        index.map_or(self.current(), |index| self.at(index))
     }
 
     /// Appends a value, which is the one that is read from now on.
@@ -144,8 +154,9 @@ impl VariableState {
             self.earlier.push(before);
         }
         let missing = self.instances.saturating_sub(self.earlier.len());
-        if self.gaps.last().map_or(0, |(_, before)| *before) != missing {
-            self.gaps.push((self.instances, missing));
+        if self.gaps.last().map_or(0, |gap| gap.missing) != missing {
+            let end = self.instances;
+            self.gaps.push(Gap { end, missing });
         }
         self.instances += 1;
     }
@@ -233,11 +244,11 @@ impl VariableState {
     }
 
     fn pin_of_instance(&self, number: usize) -> Pin {
-        let next = self.gaps.partition_point(|(first, _)| *first <= number);
+        let next = self.gaps.partition_point(|gap| gap.end <= number);
         let gap = next.checked_sub(1).and_then(|at| self.gaps.get(at));
-        let index = number.saturating_sub(gap.map_or(0, |(_, missing)| *missing));
+        let index = number.saturating_sub(gap.map_or(0, |gap| gap.missing));
         let end = match self.gaps.get(next) {
-            Some((first, missing)) => first.saturating_sub(*missing),
+            Some(gap) => gap.end.saturating_sub(gap.missing),
             None => self.count(),
         };
         match index < end {

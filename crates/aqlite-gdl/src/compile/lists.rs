@@ -12,8 +12,8 @@ impl Compiler<'_> {
         let bindings = vec![Cell::new(false); self.out.bindings.len()];
         self.mark_placeholders(&slots, &bindings);
         for op in &self.out.ops {
-            if let Op::Read(slot, Attribute::Count | Attribute::Sum) | Op::ListVariable(slot, _) =
-                op
+            if let Op::Read(slot, Attribute::Count | Attribute::Sum)
+            | Op::ListVariable { slot, .. } = op
             {
                 mark(&slots, *slot);
             }

@@ -208,15 +208,25 @@ pub(crate) enum Op {
     Not(OpId),
     Negate(OpId),
     Binary(Operator, OpId, OpId),
-    /// `x == null`; with `false`, `x != null`.
-    IsNull(OpId, bool),
+    /// `x == null`, or `x != null`.
+    IsNull {
+        operand: OpId,
+        is_equal: bool,
+    },
     Call(Function, OpId),
-    /// `max` (true) or `min` of two values. Longer lists are nested.
-    Extreme(bool, OpId, OpId),
+    /// `max` or `min` of two values. Longer lists are nested.
+    Extreme {
+        is_max: bool,
+        left: OpId,
+        right: OpId,
+    },
     Fired(usize),
     /// A variable of `any` or `for_all`, and whether it is read by instance: another variable of
     /// the list has the same bindings.
-    ListVariable(usize, bool),
+    ListVariable {
+        slot: usize,
+        by_instance: bool,
+    },
     /// `any`: first variable, number of variables, condition. The variables are `ListVariable` operations
     /// directly before the condition.
     Any(OpId, u32, OpId),

@@ -13,8 +13,8 @@ pub(crate) enum Expr {
     Variable(Variable),
     /// `/data[at0001]/items[at0004]/value/magnitude`, in predicates only.
     Path(String, Span),
-    /// `$ref[1].url`: the number from 1, and whether it reads the address (else the label).
-    Reference(usize, bool),
+    /// `$ref[1].url`: the number from 1, and the text that is read.
+    Reference(usize, ReferenceText),
     /// `!a`, `not a`
     Not(Box<Expr>),
     /// `-a`
@@ -29,8 +29,19 @@ pub(crate) enum Expr {
     Any(Vec<Variable>, Box<Expr>),
     /// `for_all(condition)`
     ForAll(Box<Expr>),
-    /// `max(path)`, `min(path)`: the predicate that keeps one instance. The flag is true for `max`.
-    Extreme(bool, String, Span),
+    /// `max(path)`, `min(path)`: the predicate that keeps one instance.
+    Extreme {
+        is_max: bool,
+        path: String,
+        span: Span,
+    },
+}
+
+/// The text of a reference that an expression reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum ReferenceText {
+    Label,
+    Address,
 }
 
 /// A variable as written.
@@ -196,7 +207,7 @@ impl Expr {
             | Expr::Path(..)
             | Expr::Reference(..)
             | Expr::Fired(_)
-            | Expr::Extreme(..) => {}
+            | Expr::Extreme { .. } => {}
         }
     }
 

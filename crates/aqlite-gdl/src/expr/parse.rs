@@ -1,7 +1,7 @@
 //! The grammar of conditions, actions and predicates: precedence climbing over the tokens of
 //! `token`.
 
-use super::ast::{Action, Expr, Function, Operator, Variable};
+use super::ast::{Action, Expr, Function, Operator, ReferenceText, Variable};
 use super::token;
 use crate::value::{Quantity, Value};
 use aqlite_rm::diag::{Diagnostic, Span};
@@ -279,10 +279,11 @@ impl<'a> Parser<'a> {
         let index = crate::value::integer(index)
             .and_then(|i| usize::try_from(i).ok())
             .unwrap_or_default();
-        Ok(Expr::Reference(
-            index,
-            attribute.eq_ignore_ascii_case("url"),
-        ))
+        let text = match attribute.eq_ignore_ascii_case("url") {
+            true => ReferenceText::Address,
+            false => ReferenceText::Label,
+        };
+        Ok(Expr::Reference(index, text))
     }
 
     fn variable(&mut self) -> Result<Variable> {
@@ -383,7 +384,8 @@ impl<'a> Parser<'a> {
         if is_best && self.rest().starts_with('/') {
             let (path, span) = self.path()?;
             self.expect(")")?;
-            return Ok(Some(Expr::Extreme(function == Function::Max, path, span)));
+            let is_max = function == Function::Max;
+            return Ok(Some(Expr::Extreme { is_max, path, span }));
         }
         let arguments = self.arguments(*counts.end())?;
         let is_at_end = self.accept(")");
@@ -607,7 +609,9 @@ mod tests {
                 a.iter().map(shown).collect::<Vec<_>>().join(",")
             ),
             Expr::Fired(v) => format!("fired({})", v.code),
-            Expr::Extreme(is_max, p, _) => format!("{}({p})", if *is_max { "max" } else { "min" }),
+            Expr::Extreme { is_max, path, .. } => {
+                format!("{}({path})", if *is_max { "max" } else { "min" })
+            }
             Expr::Any(v, a) => format!("any{}{}", v.len(), shown(a)),
             Expr::Path(p, _) => p.clone(),
             other => format!("{other:?}"),
