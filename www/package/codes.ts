@@ -71,6 +71,7 @@ export type DiagnosticCode =
   | "GDL0202"
   | "GDL0203"
   | "GDL0204"
+  | "GDL0205"
   | "GDL0301"
   | "GDL0302"
   | "GDL0303"

@@ -132,6 +132,7 @@ impl<'a> Parser<'a> {
     /// Parses operators of at least a precedence, all left-associative.
     fn expression(&mut self, lowest_precedence: u8) -> Result<Expr> {
         self.skip();
+        let start = self.at;
         let mut left = self.operand()?;
         while let Some((operator, end)) = self
             .operator()
@@ -141,6 +142,10 @@ impl<'a> Parser<'a> {
             self.skip();
             // One level higher: operators of equal precedence associate to the left.
             let right = self.expression(operator.precedence() + 1)?;
+            if matches!(operator, Operator::Plus | Operator::Minus) && lacks_unit(&left, &right) {
+                let help = "write the unit behind both numbers";
+                return Err(self.unclear(start, "has one unit for two numbers", help));
+            }
             left = Expr::Binary(operator, Box::new(left), Box::new(right));
         }
         Ok(left)
@@ -188,9 +193,23 @@ impl<'a> Parser<'a> {
 
     fn operand(&mut self) -> Result<Expr> {
         self.deeper()?;
+        let start = self.at;
         let operand = self.operand_here();
         self.depth -= 1;
-        operand
+        match operand {
+            Ok(Expr::Literal(Value::Quantity(q))) if ends_in_division(&q.unit) => {
+                let help = "write spaces around `/` to divide";
+                Err(self.unclear(start, "may be a unit or a quotient", help))
+            }
+            operand => operand,
+        }
+    }
+
+    /// Returns the problem of quantities whose meaning is not clear, from their start to here.
+    fn unclear(&self, start: usize, reason: &str, help: &str) -> Diagnostic {
+        let found = self.text.get(start..self.at).unwrap_or_default().trim();
+        let span = Span::new(start, start + found.len());
+        Diagnostic::error("GDL0205", span, format!("`{found}` {reason}")).with_help(help)
     }
 
     fn operand_here(&mut self) -> Result<Expr> {
@@ -536,6 +555,21 @@ fn negated(operand: Expr) -> Expr {
         })),
         other => Expr::Negate(Box::new(other)),
     }
+}
+
+/// Returns whether one of two literals is a quantity with a unit, and the other a number.
+fn lacks_unit(a: &Expr, b: &Expr) -> bool {
+    let is_pair = |a: &Expr, b: &Expr| match (a, b) {
+        (Expr::Literal(Value::Quantity(q)), Expr::Literal(Value::Number(_))) => !q.unit.is_empty(),
+        _ => false,
+    };
+    is_pair(a, b) || is_pair(b, a)
+}
+
+/// Returns whether a unit may be a division by a number: `mg/2`.
+fn ends_in_division(unit: &str) -> bool {
+    let divisor = unit.rsplit_once('/').map(|(_, divisor)| divisor);
+    divisor.is_some_and(|d| d.parse::<f64>().is_ok())
 }
 
 /// Returns the problem of a function whose number of arguments is wrong. `most` is the number that

@@ -93,13 +93,37 @@ pub(crate) fn literal(input: &str, in_arguments: bool) -> IResult<&str, Value> {
 }
 
 /// Parses the unit behind a number and its comma: everything up to an operator, a bracket or white
-/// space.
+/// space. A sign and `*` belong to the unit where UCUM has them: `kg.m-2`, `10*-3/L`.
 pub(crate) fn unit(input: &str) -> IResult<&str, &str> {
-    preceded(
-        (char(','), take_while(|c| c == ' ')),
-        verify(take_while1(is_unit), |u: &str| !u.starts_with('$')),
-    )
-    .parse(input)
+    let (input, _) = (char(','), take_while(|c| c == ' ')).parse(input)?;
+    let mut end = 0;
+    while let Some(length) = unit_part(input.split_at(end)) {
+        end += length;
+    }
+    let (unit, rest) = input.split_at(end);
+    verify(nom::combinator::success(unit), |u: &str| !u.is_empty()).parse(rest)
+}
+
+/// Returns the length of the next part of a unit: a character, or an exponent with its sign.
+fn unit_part((unit, rest): (&str, &str)) -> Option<usize> {
+    match rest.chars().next()? {
+        '+' | '-' => exponent(unit, rest),
+        '*' => unit.ends_with("10").then_some(1),
+        c => is_unit(c).then(|| c.len_utf8()),
+    }
+}
+
+/// Returns the length of an exponent with its sign. One or two digits are an exponent, unless they
+/// begin a number such as that of the difference `6,mg-1,mg`.
+fn exponent(unit: &str, rest: &str) -> Option<usize> {
+    let is_base = |c: char| c.is_alphabetic() || "]}^".contains(c);
+    let digits: IResult<&str, char> = one_of("+-").parse(rest);
+    let (behind, digits) = digit1::<_, nom::error::Error<&str>>(digits.ok()?.0).ok()?;
+    let is_number =
+        behind.starts_with(|c: char| c == ',' || c.is_alphabetic()) || number(behind).is_ok();
+    let is_exponent = digits.len() <= 2 && !is_number;
+    let has_base = unit.ends_with(is_base) || unit.ends_with("10*");
+    (is_exponent && has_base).then_some(1 + digits.len())
 }
 
 fn is_unit(c: char) -> bool {
