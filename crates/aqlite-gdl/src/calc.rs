@@ -177,13 +177,13 @@ fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Opti
         Operator::Plus => 1.0,
         Operator::Minus => -1.0,
         Operator::Divided => {
-            let Value::Span(span) = a else { return None };
-            let length = period_millis(b, clock)?;
-            return Some(if length == 0.0 {
-                Err(EvalError::DivisionByZero)
-            } else {
-                finite(span / length)
-            });
+            let lengths = time_lengths(a, b, clock)?;
+            return Some(
+                lengths.and_then(|(dividend, divisor)| match divisor == 0.0 {
+                    true => Err(EvalError::DivisionByZero),
+                    false => finite(dividend / divisor),
+                }),
+            );
         }
         _ => return None,
     };
@@ -196,6 +196,28 @@ fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Opti
         (None, Some(_)) => Some(Err(EvalError::Types)),
         (None, None) => None,
     }
+}
+
+/// Returns the lengths of two times of different units in a common unit; `None` for other values.
+/// Months and days have no common unit, so their lengths count from now.
+fn time_lengths(a: &Value, b: &Value, clock: Clock<'_>) -> Option<Result<(f64, f64)>> {
+    let unit = |value: &Value| match value {
+        Value::Quantity(q) => Some((q.magnitude, TimeUnit::parse(&q.unit)?)),
+        _ => None,
+    };
+    let (y, y_unit) = unit(b)?;
+    let lengths = if let Value::Span(span) = a {
+        period_millis(b, clock).map(|length| (*span, length))
+    } else {
+        let (x, x_unit) = unit(a).filter(|(_, unit)| *unit != y_unit)?;
+        let ((x_base, x_length), (y_base, y_length)) =
+            (x_unit.fixed_length(), y_unit.fixed_length());
+        match x_base == y_base {
+            true => Some((x * x_length, y * y_length)),
+            false => period_millis(a, clock).zip(period_millis(b, clock)),
+        }
+    };
+    Some(lengths.ok_or(EvalError::Calendar))
 }
 
 fn moved(moment: Moment, by: &Value, sign: f64, clock: Clock<'_>) -> Option<Result<Value>> {

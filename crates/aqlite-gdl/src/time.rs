@@ -145,6 +145,19 @@ impl TimeUnit {
         }
     }
 
+    /// Returns the number of months or seconds in a unit, and the one in which it is fixed.
+    pub(crate) fn fixed_length(self) -> (TimeUnit, f64) {
+        match self {
+            TimeUnit::Year => (TimeUnit::Month, 12.0),
+            TimeUnit::Month => (TimeUnit::Month, 1.0),
+            TimeUnit::Week => (TimeUnit::Second, 604_800.0),
+            TimeUnit::Day => (TimeUnit::Second, 86_400.0),
+            TimeUnit::Hour => (TimeUnit::Second, 3_600.0),
+            TimeUnit::Minute => (TimeUnit::Second, 60.0),
+            TimeUnit::Second => (TimeUnit::Second, 1.0),
+        }
+    }
+
     /// Returns whether the unit is a part of a day, with the same length on every day.
     fn is_of_clock(self) -> bool {
         matches!(self, TimeUnit::Hour | TimeUnit::Minute | TimeUnit::Second)
