@@ -94,7 +94,15 @@ fn results_of_one_model_are_one_latest_instance() {
         let created = ["$out.create($x.magnitude=3)", "$out.create($x.magnitude=4)"];
         assert_eq!(read_after(&[&one, &created], latest), "4 nothing");
         assert_eq!(read_after(&[&created, &one], latest), "1 nothing");
+        let set_last = ["$out.create($x.magnitude=3)", "$x.magnitude=4"];
+        assert_eq!(read_after(&[&set_last], latest), "4 nothing", "{latest}");
     }
+    let created_last = [
+        "$x.magnitude=1",
+        "$out.create($x.magnitude=3)",
+        "$y.magnitude=5",
+    ];
+    assert_eq!(read_after(&[&created_last], ""), "3 5");
     let max = "max(/data/events/time)";
     let created = ["$out.create($x.magnitude=3)"];
     assert_eq!(read_after(&[&five, &created], max), "3 nothing", "apart");

@@ -375,9 +375,9 @@ fn create_leaves_earlier_values_in_their_instance() {
     assert_eq!(
         texts.collect::<Vec<_>>(),
         [
-            "/data[at0001]/items[x]=before /data[at0001]/items[y]=4 /data[at0001]/items[z]/null_flavour=no information",
             "/data[at0001]/items[x]=created /data[at0001]/items[y]=2",
             "/data[at0001]/items[y]=3",
+            "/data[at0001]/items[x]=before /data[at0001]/items[y]=4 /data[at0001]/items[z]/null_flavour=no information",
         ]
     );
 }

@@ -91,8 +91,9 @@ impl RunInput<'_> {
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The results: one instance for each OUTPUT binding that has values, then the created
-    /// instances, then the filled templates.
+    /// The results: one instance for each OUTPUT binding that has values, the created instances, and
+    /// the filled templates. An instance with a variable that was set after `create` set it follows
+    /// the created instances, otherwise it precedes them.
     pub outputs: Vec<Output>,
     /// The rules that fired, in order.
     pub fired: Vec<Arc<str>>,
@@ -621,23 +622,48 @@ impl GuideRun<'_> {
         objects: Vec<(String, Arc<serde_json::Value>)>,
         used: &[Vec<usize>],
     ) -> Vec<Output> {
-        let mut outputs = Vec::new();
-        for plan in &self.guide.bindings {
-            let values = plan.outputs.iter();
-            let values: Vec<OutputValue> = values
-                .filter_map(|(column, slot)| self.output_value(plan, *column, *slot))
-                .collect();
-            if !values.is_empty() {
-                outputs.push(Output::from_binding(plan, OutputOrigin::Binding, values));
-            }
-        }
+        let (mut outputs, later) = self.binding_outputs(&created);
         outputs.extend(created);
+        outputs.extend(later);
         let objects = objects.into_iter();
         outputs.extend(objects.filter_map(|(id, object)| self.output_of_template(id, object)));
         if self.input.options.include_input {
             outputs.extend(self.collect_used_inputs(used));
         }
         outputs
+    }
+
+    /// Returns the instances of bindings, those that follow the created instances apart.
+    fn binding_outputs(&self, created: &[Output]) -> (Vec<Output>, Vec<Output>) {
+        let (mut earlier, mut later) = (Vec::new(), Vec::new());
+        let of_created = |code: &str| {
+            let mut values = created.iter().flat_map(|output| &output.values);
+            values.any(|value| &*value.code == code)
+        };
+        for plan in &self.guide.bindings {
+            let values = plan.outputs.iter();
+            let values: Vec<OutputValue> = values
+                .filter_map(|(column, slot)| self.output_value(plan, *column, *slot))
+                .collect();
+            if values.is_empty() {
+                continue;
+            }
+            let follows = |value: &OutputValue| {
+                self.is_set_after_create(&value.code) && of_created(&value.code)
+            };
+            let outputs = match values.iter().any(follows) {
+                true => &mut later,
+                false => &mut earlier,
+            };
+            outputs.push(Output::from_binding(plan, OutputOrigin::Binding, values));
+        }
+        (earlier, later)
+    }
+
+    /// Returns whether the last value of a variable is not that of a created instance.
+    fn is_set_after_create(&self, code: &str) -> bool {
+        let slot = self.guide.slot_of(code).and_then(|s| self.slots.get(s));
+        slot.is_some_and(|slot| slot.existing_index.is_none() && !slot.only_created)
     }
 
     /// Returns the value of a variable that the guide has set.
