@@ -447,17 +447,19 @@ impl GuideReader<'_> {
         }
     }
 
-    /// Returns whether an address is one of the web, and reports any other: clients open addresses
-    /// of cards, and those of other schemes can contain scripts.
+    /// Returns whether an address is one of the web without placeholders, and reports any other:
+    /// clients open addresses of cards, and those of other schemes can contain scripts. A value in an
+    /// address would send data of the patient to its server.
     fn is_web_address(&mut self, item: &Item, address: &str) -> bool {
         let begins_with = |scheme: &str| {
             let start = address.get(..scheme.len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
         };
         let is_web = begins_with("https://") || begins_with("http://");
+        let is_web = is_web && !address.contains("{$");
         if !is_web {
             let message = format!("`{}` is no address of the web", shown(address));
-            let help = "begin it with `https://`: a card has no other addresses";
+            let help = "begin it with `https://`, and write no placeholders: a card has no other addresses";
             self.add_problem(Diagnostic::warning("GDL0319", item.span, message).with_help(help));
         }
         is_web
