@@ -111,6 +111,7 @@ export type DiagnosticCode =
   | "GDL0514"
   | "GDL0515"
   | "GDL0516"
+  | "GDL0517"
   | "GDL0601"
   | "GDL0602"
   | "GDL0603"

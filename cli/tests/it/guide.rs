@@ -45,6 +45,24 @@ fn explanation_on_data_needs_an_ehr() {
 }
 
 #[test]
+fn explanation_refuses_unknown_variables_and_decimal_commas() {
+    for (input, expected) in [
+        (
+            "gt9999=30,/min",
+            "the guide has no variable `gt9999` (GDL0511); help: it has gt0003, ",
+        ),
+        (
+            "gt0003=30,5,/min",
+            "`30,5,/min` has a decimal comma (GDL0517); help: write `30.5,/min`",
+        ),
+    ] {
+        let ran = sample().run(&["guide", "explain", SCORE, "--input", input]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{input}");
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+}
+
+#[test]
 fn explanation_names_rules_conditions_and_values() {
     let ran = sample().run(&["guide", "explain", SCORE, "--input", "gt0003=30,/min"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);

@@ -4,7 +4,7 @@
 use super::bind::Instance;
 use super::budget::Exceeded;
 use super::compile::CompiledGuide;
-use super::fixture::{instances, literal, text_form};
+use super::fixture::{instances, literal, text_form, with_decimal_point};
 use super::form;
 use super::guide::Direction;
 use super::population::copied_columns;
@@ -117,7 +117,8 @@ fn outputs(compiled: &CompiledGuide, language: &str) -> Vec<Json> {
 ///
 /// # Errors
 ///
-/// The problems of a text that is not a guide, and a run that exceeds a limit.
+/// The problems of a text that is not a guide, a variable that the guide does not have, a number with
+/// a decimal comma, and a run that exceeds a limit.
 pub fn try_out(
     text: &str,
     given: &[(String, String)],
@@ -126,12 +127,38 @@ pub fn try_out(
     options: Options,
 ) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
-    let input: Vec<(String, Value)> = given
-        .iter()
-        .map(|(code, value)| (code.clone(), literal(value)))
-        .collect();
+    let value = |(code, text): &(String, String)| {
+        check_input(&compiled, code, text)?;
+        Ok((code.clone(), literal(text)))
+    };
+    let input: Result<Vec<(String, Value)>, Diagnostic> = given.iter().map(value).collect();
+    let input = input.map_err(|problem| vec![problem])?;
     let instances = instances(&compiled, &input);
     run_with_trace(&compiled, &instances, language, now, options)
+}
+
+/// Checks that the guide has a variable, and that its value has no decimal comma.
+fn check_input(compiled: &CompiledGuide, code: &str, text: &str) -> Result<(), Diagnostic> {
+    let mut codes = Vec::new();
+    for binding in &compiled.guide().bindings {
+        for element in &binding.elements {
+            codes.push(element.id.as_str());
+        }
+    }
+    let (id, message, help) = if !codes.contains(&code) {
+        let help = format!("it has {}", codes.join(", "));
+        (
+            "GDL0511",
+            format!("the guide has no variable `{code}`"),
+            help,
+        )
+    } else if let Some(mended) = with_decimal_point(text) {
+        let message = format!("`{text}` has a decimal comma");
+        ("GDL0517", message, format!("write `{mended}`"))
+    } else {
+        return Ok(());
+    };
+    Err(Diagnostic::error(id, Span::default(), message).with_help(help))
 }
 
 /// Runs a guide on the instances of its bindings. Returns the same as [`try_out`].

@@ -72,6 +72,19 @@ fn quantity(text: &str) -> Option<Value> {
     }))
 }
 
+/// Returns a literal with a decimal point, if it has a decimal comma: `128,5,mm[Hg]`. Its unit would
+/// begin with the decimals.
+pub(crate) fn with_decimal_point(text: &str) -> Option<String> {
+    let Value::Quantity(read) = literal(text) else {
+        return None;
+    };
+    let unit = read.unit.trim_start_matches(|c: char| c.is_ascii_digit());
+    // `1` is the unit of a ratio.
+    let is_unit = unit.len() == read.unit.len() || &*read.unit == "1";
+    let has_comma = !is_unit && (unit.is_empty() || unit.starts_with(','));
+    has_comma.then(|| text.replacen(',', ".", 1))
+}
+
 /// Reads a number. Its precision is the number of its decimals.
 fn number(text: &str) -> Option<Quantity> {
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -268,6 +281,21 @@ mod tests {
         assert!(matches!(literal("4.20"), Value::Quantity(q) if q.precision == Some(2)));
         assert!(matches!(literal("1949-03-07T14:57Z"), Value::Moment(..)));
         assert_eq!(literal("Yes, 3 times"), Value::text("Yes, 3 times"));
+    }
+
+    #[test]
+    fn decimal_commas_are_found() {
+        for (text, mended) in [
+            ("128,5,mm[Hg]", Some("128.5,mm[Hg]")),
+            ("-0,25", Some("-0.25")),
+            ("128.5,mm[Hg]", None),
+            ("96,100,2", None),
+            ("1.45,1", None),
+            ("5,10*9/L", None),
+            ("Yes, 3 times", None),
+        ] {
+            assert_eq!(with_decimal_point(text).as_deref(), mended, "{text}");
+        }
     }
 
     #[test]
