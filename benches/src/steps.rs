@@ -9,7 +9,7 @@ use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::samples::{self, Generator};
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{Template, WebTemplate};
 
 /// The number of generated documents, and the number of those with about 10 kB.
@@ -128,7 +128,7 @@ impl Samples {
 
     fn flat(&self, index: usize, root: Option<NodeRef<'_>>) -> Option<String> {
         let (template, web) = self.webs.get(self.place_of(index)?)?;
-        let written = flat::write(root?, Shape::Flat, template, web, Maker::Better);
+        let written = flat::write(root?, Shape::Flat, template, web, FlatDialect::Better);
         Some(written.ok()?.text)
     }
 

@@ -5,7 +5,7 @@ use crate::outcome::Failure;
 use aqlite::rm::class::Attr;
 use aqlite::rm::tree::NodeRef;
 use aqlite::rm::{json, xml};
-use aqlite::template::flat::{self, Maker, Shape, WriteError};
+use aqlite::template::flat::{self, FlatDialect, Shape, WriteError};
 use clap::ValueEnum;
 
 /// The format of a document.
@@ -81,11 +81,11 @@ fn simplified(
             "the template `{id}` is not among the data: name its file by -d"
         ))
     })?;
-    let maker = match dialect {
-        Dialect::Better => Maker::Better,
-        Dialect::Ehrbase => Maker::Ehrbase,
+    let flat_dialect = match dialect {
+        Dialect::Better => FlatDialect::Better,
+        Dialect::Ehrbase => FlatDialect::Ehrbase,
     };
-    let written = flat::write(document, shape, &found.template, found.web(), maker);
+    let written = flat::write(document, shape, &found.template, found.web(), flat_dialect);
     let written = written.map_err(unwritten)?;
     Ok((indented(&written.text), written.left))
 }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use aqlite::rm::json;
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{Template, WebTemplate};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
@@ -45,7 +45,7 @@ fn round_trip(text: &str) {
                 continue;
             };
             let Some(root) = tree.root() else { continue };
-            for maker in [Maker::Better, Maker::Ehrbase] {
+            for maker in [FlatDialect::Better, FlatDialect::Ehrbase] {
                 let written = flat::write(root, shape, template, web, maker)
                     .expect("a composition")
                     .text;

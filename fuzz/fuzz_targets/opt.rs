@@ -6,7 +6,7 @@
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::rm::tree::Tree;
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{ExampleKind, Template, WebTemplate, example, validate};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
@@ -48,7 +48,7 @@ fn derive(template: &Template) {
         return;
     };
     for shape in [Shape::Flat, Shape::Structured] {
-        let Ok(written) = flat::write_within(root, shape, template, &web, Maker::Better, RESULT)
+        let Ok(written) = flat::write_within(root, shape, template, &web, FlatDialect::Better, RESULT)
         else {
             continue;
         };

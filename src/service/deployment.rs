@@ -4,7 +4,7 @@ use super::auth::{Authenticator, Issuer, Users};
 use super::ids::MAX_SYSTEM_ID;
 use super::{Auth, Concurrency, Config, Limits};
 use crate::rm::id::is_uid;
-use crate::template::flat::Maker;
+use crate::template::flat::FlatDialect;
 use std::collections::BTreeMap;
 
 /// The configuration of a deployment.
@@ -100,7 +100,10 @@ pub fn read(variables: &Variables<'_>) -> Deployment {
 fn checked(variables: &Variables<'_>) -> Result<(Config, Authenticator), String> {
     check_forms(variables)?;
     let (auth, authenticator) = access(variables)?;
-    let dialects = [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)];
+    let dialects = [
+        ("better", FlatDialect::Better),
+        ("ehrbase", FlatDialect::Ehrbase),
+    ];
     let is_logged = variables.either("ACCESS_LOG", [("off", false), ("on", true)])?;
     let config = Config {
         auth,

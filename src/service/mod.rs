@@ -162,7 +162,7 @@ use crate::aql::Budget;
 use crate::document::LayoutStore;
 use crate::store::repository::Repository;
 pub use crate::store::repository::{EarlierCommits, Pause};
-use crate::template::flat::Maker;
+use crate::template::flat::FlatDialect;
 #[cfg(feature = "server")]
 use auth::RefusalCounts;
 use auth::{AccessTrail, Caller, Denied};
@@ -347,7 +347,7 @@ pub struct Config {
     pub exact_archetypes: bool,
     /// The dialect of FLAT and STRUCTURED in responses below `/rest/openehr/v1`, if a request has
     /// none.
-    pub flat_dialect: Maker,
+    pub flat_dialect: FlatDialect,
     /// Whether compositions are known to be valid, and are not checked against the model and their
     /// template. For the samples of this crate.
     pub trusts_compositions: bool,
@@ -376,7 +376,7 @@ impl Default for Config {
             smart: Vec::new(),
             documentation: String::new(),
             exact_archetypes: false,
-            flat_dialect: Maker::Better,
+            flat_dialect: FlatDialect::Better,
             trusts_compositions: false,
             debug: false,
             origins: Vec::new(),

@@ -17,7 +17,7 @@ use crate::document::ObjectKind;
 use crate::rm::class::Attr;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::Repository;
-use crate::template::flat::{self, Maker, Shape, WriteError, Written};
+use crate::template::flat::{self, FlatDialect, Shape, WriteError, Written};
 use crate::template::{Template, WebTemplate};
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ impl Representation {
         web: &WebTemplate,
     ) -> Result<Representation, Failure> {
         let limit = call.config.limits.result;
-        let written = flat::write_within(node, shape, template, web, maker(call)?, limit);
+        let written = flat::write_within(node, shape, template, web, dialect(call)?, limit);
         let Written { text, left } = written.map_err(|problem| match problem {
             WriteError::TooLarge => Failure::result_too_large("the document in this format", limit),
             problem => Failure::new(406, format!("{problem}: request JSON or XML")),
@@ -61,7 +61,7 @@ impl Representation {
 const TEMPLATE_ID: [&str; 2] = ["openehr-template-id", "openEHR-TEMPLATE_ID"];
 
 /// Returns the requested dialect: that of the parameter, else that of the mount.
-fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
+fn dialect(call: &Call<'_>) -> Result<FlatDialect, Failure> {
     match call
         .request
         .query_value("dialect")
@@ -69,8 +69,8 @@ fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
         .as_deref()
     {
         None | Some("") if call.dialect == Dialect::Its => Ok(call.config.flat_dialect),
-        None | Some("" | "better") => Ok(Maker::Better),
-        Some("ehrbase") => Ok(Maker::Ehrbase),
+        None | Some("" | "better") => Ok(FlatDialect::Better),
+        Some("ehrbase") => Ok(FlatDialect::Ehrbase),
         Some(_) => Err(Failure::bad_request(
             "`dialect` is unknown: expected `better` or `ehrbase`",
         )),
@@ -85,7 +85,7 @@ pub(crate) fn check_acceptable(call: &Call<'_>) -> Result<(), Failure> {
         && call.has_forms()
         && matches!(Form::wanted(call.request)?, Form::Simplified(..))
     {
-        maker(call)?;
+        dialect(call)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::validators::{definition_etag, definition_response, listed_text, summa
 use crate::diag::Diagnostic;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
-use crate::template::limits::{WEB_BYTES, example_excess, web_excess};
+use crate::template::limits::{MAX_WEB_BYTES, example_excess, web_excess};
 use crate::template::{ExampleKind, Template, TemplateElements, WebTemplate, example};
 use serde_json::{Value, json};
 
@@ -95,8 +95,8 @@ fn text_as_sent(call: &Call<'_>) -> String {
 
 /// Returns a web template as JSON within the limits of a result and of a web template.
 fn web_text(web: &WebTemplate, template: &Template, limit: usize) -> Result<String, Failure> {
-    web.to_json_within(template, limit.min(WEB_BYTES))
-        .ok_or_else(|| Failure::result_too_large("the web template", limit.min(WEB_BYTES)))
+    web.to_json_within(template, limit.min(MAX_WEB_BYTES))
+        .ok_or_else(|| Failure::result_too_large("the web template", limit.min(MAX_WEB_BYTES)))
 }
 
 impl<R: Repository> Service<R> {

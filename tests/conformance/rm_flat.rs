@@ -11,7 +11,7 @@ use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::rm::{json, xml};
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{self, ExampleKind, Template, WebTemplate, example};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -316,7 +316,7 @@ fn written(corpus: &Corpus, library: &Library) -> Vec<Case> {
             let made = library
                 .of_document(root)
                 .ok_or("its template is not here")?;
-            let text = write(root, Shape::Flat, made, Maker::Better)?;
+            let text = write(root, Shape::Flat, made, FlatDialect::Better)?;
             compare(&keys(&corpus.text(&file)?)?, &keys(&text)?)
         })
     };
@@ -358,8 +358,13 @@ fn round_trips(corpus: &Corpus, library: &Library) -> Vec<Case> {
 }
 
 /// Writes a document in one of the formats.
-fn write(root: NodeRef<'_>, shape: Shape, made: &Made, maker: Maker) -> Result<String, String> {
-    flat::write(root, shape, &made.template, &made.web, maker)
+fn write(
+    root: NodeRef<'_>,
+    shape: Shape,
+    made: &Made,
+    dialect: FlatDialect,
+) -> Result<String, String> {
+    flat::write(root, shape, &made.template, &made.web, dialect)
         .map(|written| written.text)
         .map_err(|problem| problem.to_string())
 }
@@ -368,21 +373,21 @@ fn write(root: NodeRef<'_>, shape: Shape, made: &Made, maker: Maker) -> Result<S
 /// be written identically.
 fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Result<(), String> {
     let root = tree.root().ok_or("the document is empty")?;
-    for maker in [Maker::Better, Maker::Ehrbase] {
-        let text = write(root, shape, made, maker)?;
+    for dialect in [FlatDialect::Better, FlatDialect::Ehrbase] {
+        let text = write(root, shape, made, dialect)?;
         // A document that its own template refuses may not fit any keys.
         if is_valid(root, made) {
             without_raw(&text)?;
         }
         let again = flat::read(&text, shape, &made.template, &made.web, NOW)
-            .map_err(|f| format!("{maker:?}: {}", findings_text(&f)))?;
+            .map_err(|f| format!("{dialect:?}: {}", findings_text(&f)))?;
         let mut found = Vec::new();
         differ(&mut found, "", &value(tree), &value(&again), false);
         if !found.is_empty() {
-            return Err(format!("{maker:?}: {}", shortened(&found)));
+            return Err(format!("{dialect:?}: {}", shortened(&found)));
         }
         let again = again.root().ok_or("the document is empty")?;
-        let second = write(again, shape, made, maker)?;
+        let second = write(again, shape, made, dialect)?;
         if is_example && second != text {
             let (first, second) = (keys(&text)?, keys(&second)?);
             let differs = |a: &BTreeMap<String, Value>, b: &BTreeMap<String, Value>| {
@@ -392,7 +397,7 @@ fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Resul
                     .collect::<Vec<String>>()
             };
             return Err(format!(
-                "{maker:?}: first {:?}, then {:?}",
+                "{dialect:?}: first {:?}, then {:?}",
                 differs(&first, &second),
                 differs(&second, &first)
             )
@@ -409,7 +414,7 @@ fn comes_back(tree: &Tree, shape: Shape, made: &Made, is_example: bool) -> Resul
 pub fn comes_back_without_raw(tree: &Tree, made: &Made) -> Result<(), String> {
     let root = tree.root().ok_or("the document is empty")?;
     SHAPES.into_iter().try_for_each(|(name, shape)| {
-        without_raw(&write(root, shape, made, Maker::Better)?)?;
+        without_raw(&write(root, shape, made, FlatDialect::Better)?)?;
         comes_back(tree, shape, made, false).map_err(|problem| format!("{name}: {problem}"))
     })
 }
@@ -492,7 +497,7 @@ fn writes(
 ) -> Result<(), String> {
     let tree = canonical(corpus, case)?;
     let root = tree.root().ok_or("the document is empty")?;
-    let made = keys(&write(root, shape, made, Maker::Better)?)?;
+    let made = keys(&write(root, shape, made, FlatDialect::Better)?)?;
     let given = keys(&corpus.text(&format!("rm/{}", text_of(case, format)))?)?;
     compare(&given, &made)
 }

@@ -21,7 +21,7 @@ use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::tree::Tree;
 use aqlite::rm::{json, xml};
 use aqlite::service::Response;
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -205,7 +205,7 @@ impl<'l> Filled<'l> {
         let root = stored.root().ok_or("the stored document is empty")?;
         for (name, shape) in SHAPES {
             let text = self.get(uid, media_type(shape))?;
-            let own = flat::write(root, shape, template, web, Maker::Better)
+            let own = flat::write(root, shape, template, web, FlatDialect::Better)
                 .map_err(|problem| problem.to_string())?
                 .text;
             if keys(&text)? != keys(&own)? {

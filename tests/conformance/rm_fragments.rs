@@ -12,7 +12,7 @@ use crate::rm_json::findings_text;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::Cls;
 use aqlite::rm::{self, json};
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{Template, WebTemplate, validate};
 use serde_json::{Value, json};
 
@@ -252,7 +252,7 @@ fn accepts(constraint: &str, value: &Value) -> Result<(), String> {
     let tree = json::read(&document(value), Cls::COMPOSITION).map_err(|f| findings_text(&f))?;
     let root = tree.root().ok_or("the tree is empty")?;
     for shape in [Shape::Flat, Shape::Structured] {
-        let text = flat::write(root, shape, &template, &web, Maker::Better)
+        let text = flat::write(root, shape, &template, &web, FlatDialect::Better)
             .map_err(|problem| problem.to_string())?
             .text;
         let again =

@@ -41,7 +41,7 @@ use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::Repository;
 use aqlite::store::sql::SqlRepository;
-use aqlite::template::flat::Maker;
+use aqlite::template::flat::FlatDialect;
 use chrono::DateTime;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
@@ -458,9 +458,9 @@ impl Run {
             },
             exact_archetypes: option("archetypes: exact"),
             flat_dialect: if option("flat: ehrbase") {
-                Maker::Ehrbase
+                FlatDialect::Ehrbase
             } else {
-                Maker::Better
+                FlatDialect::Better
             },
             origins: vec![String::from("https://page.example")],
             ..Config::default()

@@ -10,7 +10,7 @@ use aqlite::samples::templates;
 use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{Template, WebTemplate, validate};
 use serde_json::Value;
 
@@ -128,12 +128,12 @@ fn random_documents_survive_both_formats_without_raw_parts() {
                 continue;
             }
             tested += 1;
-            for (shape, maker) in [
-                (Shape::Flat, Maker::Better),
-                (Shape::Structured, Maker::Better),
-                (Shape::Flat, Maker::Ehrbase),
+            for (shape, dialect) in [
+                (Shape::Flat, FlatDialect::Better),
+                (Shape::Structured, FlatDialect::Better),
+                (Shape::Flat, FlatDialect::Ehrbase),
             ] {
-                let written = flat::write(root, shape, &template, &web, maker).unwrap();
+                let written = flat::write(root, shape, &template, &web, dialect).unwrap();
                 // The content of a slot has no node, so it is below an attribute of the Reference
                 // Model.
                 let keys = written

@@ -3,7 +3,7 @@
 use crate::measure::BODIES;
 use aqlite::rm::class::Cls;
 use aqlite::rm::{json, validate, xml};
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{self, Template, WebTemplate};
 
 const SMALL: &str = include_str!("../cases/template/small.opt");
@@ -97,7 +97,7 @@ fn json_bodies() {
                 Shape::Flat,
                 &template,
                 &web,
-                Maker::Better,
+                FlatDialect::Better,
                 50_000_000,
             );
         });
@@ -212,7 +212,14 @@ fn flat_bodies() {
                 };
                 let root = tree.root().unwrap();
                 let _ = template::validate(root, &template);
-                let _ = flat::write_within(root, shape, &template, &web, Maker::Better, 50_000_000);
+                let _ = flat::write_within(
+                    root,
+                    shape,
+                    &template,
+                    &web,
+                    FlatDialect::Better,
+                    50_000_000,
+                );
             });
         }
     }

@@ -4,7 +4,7 @@ use crate::measure::{ADL, EXAMPLES, TEMPLATES};
 use crate::random::Random;
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{ExampleKind, Template, WebTemplate, example, limits, validate};
 
 const SMALL: &str = include_str!("../cases/template/small.opt");
@@ -360,7 +360,7 @@ fn derive_examples(template: &Template) {
         let _ = web.to_json_within(template, RESULT);
         for shape in [Shape::Flat, Shape::Structured] {
             let Ok(written) =
-                flat::write_within(root, shape, template, &web, Maker::Better, RESULT)
+                flat::write_within(root, shape, template, &web, FlatDialect::Better, RESULT)
             else {
                 continue;
             };
@@ -547,11 +547,11 @@ fn limits_are_exact() {
     };
     assert!(accepted(&attribute(
         "items",
-        &element(&format!("{}..*", limits::COUNT))
+        &element(&format!("{}..*", limits::MAX_LOWER_BOUND))
     )));
     assert!(!accepted(&attribute(
         "items",
-        &element(&format!("{}..*", limits::COUNT + 1))
+        &element(&format!("{}..*", limits::MAX_LOWER_BOUND + 1))
     )));
     let distinct = |n: usize| {
         (0..n)
@@ -560,19 +560,19 @@ fn limits_are_exact() {
     };
     assert!(accepted(&attribute(
         "items",
-        &distinct(limits::ALTERNATIVES)
+        &distinct(limits::MAX_ALTERNATIVES)
     )));
     assert!(!accepted(&attribute(
         "items",
-        &distinct(limits::ALTERNATIVES + 1)
+        &distinct(limits::MAX_ALTERNATIVES + 1)
     )));
     assert!(accepted(&attribute(
         "items",
-        &element("0..1").repeat(limits::RIVALS)
+        &element("0..1").repeat(limits::MAX_ALTERNATIVES_OF_ID)
     )));
     assert!(!accepted(&attribute(
         "items",
-        &element("0..1").repeat(limits::RIVALS + 1)
+        &element("0..1").repeat(limits::MAX_ALTERNATIVES_OF_ID + 1)
     )));
     let refused = Template::parse(&template(
         &attribute("items", &element("2000000000..*")),

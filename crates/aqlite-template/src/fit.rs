@@ -13,24 +13,24 @@ use std::collections::HashMap;
 
 /// The relation of an object to a constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fit {
+pub(super) enum Match {
     /// The constraint applies to the object.
-    Yes,
+    Applies,
     /// The id is that of the constraint, but the class differs.
     WrongClass,
     /// The constraint does not apply.
-    No,
+    Differs,
 }
 
 /// Compares an object with a constraint by id and class, ignoring its name.
-pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
+pub(super) fn compare(object: NodeRef<'_>, node: &Node) -> Match {
     // The id decides first: an object with another id is checked against another constraint.
     if !identifies(object, node) {
-        Fit::No
+        Match::Differs
     } else if class_fits(object, node) {
-        Fit::Yes
+        Match::Applies
     } else {
-        Fit::WrongClass
+        Match::WrongClass
     }
 }
 
@@ -294,7 +294,7 @@ impl<'t> Siblings<'t> {
         let mut fits = candidates
             .iter()
             .filter_map(|index| self.candidate(object, *index, counts))
-            .filter(|c| c.fit != Fit::No);
+            .filter(|c| c.matched != Match::Differs);
         let first = fits.next()?;
         let Some(second) = fits.next() else {
             return (first.fits() || !first.is_slot()).then_some(first.index);
@@ -325,7 +325,7 @@ impl<'t> Siblings<'t> {
         Some(Candidate {
             index,
             node,
-            fit: of(object, node),
+            matched: compare(object, node),
             count: u32::try_from(count).unwrap_or(u32::MAX),
         })
     }
@@ -363,7 +363,7 @@ struct Rank {
 struct Candidate<'t> {
     index: usize,
     node: &'t Node,
-    fit: Fit,
+    matched: Match,
     /// The number of objects that were assigned to the constraint before.
     count: u32,
 }
@@ -384,7 +384,7 @@ impl Candidate<'_> {
     }
 
     fn fits(&self) -> bool {
-        self.fit == Fit::Yes
+        self.matched == Match::Applies
     }
 
     /// Returns whether the constraint permits one object more.

@@ -5,6 +5,7 @@
 //! format has no key are written as canonical JSON under `|raw`.
 
 mod candidates;
+mod client_spelling;
 mod compare;
 mod complete;
 mod context;
@@ -13,16 +14,15 @@ mod follow;
 mod form;
 mod keys;
 mod merge;
-mod only;
 mod party;
 mod print;
 mod read;
-mod sent;
+mod single_value;
 mod suffix;
 mod write;
 
 pub use form::Shape;
-pub use write::Maker;
+pub use write::FlatDialect;
 
 use super::tree::Template;
 use super::web::WebTemplate;
@@ -54,7 +54,9 @@ pub fn read(
 ) -> Result<Tree, Vec<Finding>> {
     let read = read_keys(text, shape, template, web, now);
     match shape {
-        Shape::Flat => read.map_err(|findings| sent::respell_findings(text, findings, &web.tree)),
+        Shape::Flat => {
+            read.map_err(|findings| client_spelling::respell_findings(text, findings, &web.tree))
+        }
         _ => read,
     }
 }
@@ -137,9 +139,9 @@ pub fn write(
     shape: Shape,
     template: &Template,
     web: &WebTemplate,
-    maker: Maker,
+    dialect: FlatDialect,
 ) -> Result<Written, WriteError> {
-    write_within(document, shape, template, web, maker, usize::MAX)
+    write_within(document, shape, template, web, dialect, usize::MAX)
 }
 
 /// Writes like [`write()`], within limits of size and work.
@@ -152,11 +154,11 @@ pub fn write_within(
     shape: Shape,
     template: &Template,
     web: &WebTemplate,
-    maker: Maker,
+    dialect: FlatDialect,
     most: usize,
 ) -> Result<Written, WriteError> {
     check_class(document)?;
-    write::write_document(document, shape, template, web, maker, most)
+    write::write_document(document, shape, template, web, dialect, most)
         .map(|(text, left)| Written { text, left })
         .ok_or(WriteError::TooLarge)
 }
@@ -174,7 +176,7 @@ pub fn keys<'p>(
 ///
 /// A text may omit the index 0 of a segment. A key that the text does not have keeps its end.
 pub fn respell_keys<'k>(text: &str, keys: impl Iterator<Item = &'k mut String>) {
-    sent::respell_keys(text, keys);
+    client_spelling::respell_keys(text, keys);
 }
 
 /// Returns a text of the client as error messages quote it.

@@ -7,7 +7,7 @@
 mod sections;
 mod value;
 
-use super::limits::Gauge;
+use super::limits::TemplateMeter;
 use super::reference::References;
 use super::tree::{
     Annotation, ArchetypeRoot, Attribute, Binding, Cardinality, Leaves, Multiplicity, Node,
@@ -108,7 +108,7 @@ struct OptReader<'t> {
     warnings: Vec<Diagnostic>,
     roots: Vec<ArchetypeRoot>,
     language: String,
-    gauge: Gauge,
+    meter: TemplateMeter,
     references: References<'t>,
 }
 
@@ -119,7 +119,7 @@ impl<'t> OptReader<'t> {
         self.language.clone_from(&head.language);
         let definition = self.node(head.definition, 0);
         self.ontologies(root);
-        self.errors.extend(self.gauge.failed.take());
+        self.errors.extend(self.meter.failed.take());
         let roots = std::mem::take(&mut self.roots);
         let languages = languages(&head.language, &roots);
         let views = root.all("view").flat_map(|view| view.all("constraints"));
@@ -130,8 +130,8 @@ impl<'t> OptReader<'t> {
             .collect();
         annotations
             .iter()
-            .for_each(|a| self.gauge.text(root, &a.text));
-        let gauge = std::mem::take(&mut self.gauge);
+            .for_each(|a| self.meter.text(root, &a.text));
+        let meter = std::mem::take(&mut self.meter);
         Some(Template {
             archetype_id: definition.archetype_id.clone().unwrap_or_default(),
             uid: text_of(root, &["uid", "value"]),
@@ -140,7 +140,7 @@ impl<'t> OptReader<'t> {
             singleton: detail(root, "is_singleton").map(str::to_owned),
             warnings: Vec::new(),
             is_opaque: false,
-            excesses: gauge.finish(root, &definition, languages.len()),
+            excesses: meter.finish(root, &definition, languages.len()),
             version: version(root, &head.template_id),
             template_id: head.template_id,
             concept: head.concept,
@@ -259,13 +259,13 @@ impl<'t> OptReader<'t> {
     }
 
     fn node(&mut self, xml: Xml<'t>, root: usize) -> Node {
-        self.gauge.node(xml);
+        self.meter.node(xml);
         // A root has an archetype id, any other node a node id, a data value neither.
         let id = xml
             .text_along(&["archetype_id", "value"])
             .or_else(|| xml.text_along(&["node_id"]))
             .filter(|id| !id.is_empty());
-        let length = self.gauge.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
+        let length = self.meter.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
         let is_reference = xml.xsi_type() == Some("ARCHETYPE_INTERNAL_REF");
         self.references.enter(xml, archetype_id(xml).is_some());
         let node = match is_reference {
@@ -273,14 +273,14 @@ impl<'t> OptReader<'t> {
             false => self.node_here(xml, root),
         };
         self.references.leave();
-        self.gauge.leave(length);
+        self.meter.leave(length);
         node
     }
 
     /// Reads a reference as its target, with the id and the occurrences of the reference.
     fn reference(&mut self, xml: Xml<'t>, root: usize) -> Node {
         let path = xml.text_along(&["target_path"]).unwrap_or_default();
-        let found = self.references.target(path, &self.gauge);
+        let found = self.references.target(path, &self.meter);
         let target = found.map(|target| self.node(target, root));
         self.references.arrive();
         let Some(target) = target else {
@@ -340,9 +340,9 @@ impl<'t> OptReader<'t> {
             Some((definition.attribute("code")?.to_owned(), term(definition)))
         });
         let terms = order::map(terms);
-        // A copy of the terms at each use costs memory, so the gauge counts them each time.
+        // A copy of the terms at each use costs memory, so the meter counts them each time.
         for term in terms.values() {
-            let _is_kept = self.gauge.term(xml, term);
+            let _is_kept = self.meter.term(xml, term);
         }
         root.terms.insert(self.language.clone(), terms);
         root.bindings = xml.all("term_bindings").flat_map(bindings).collect();
@@ -370,10 +370,10 @@ impl<'t> OptReader<'t> {
             self.warn("TPL0402", xml, message);
         }
         // The path is recorded while the children are read: excesses are reported with it.
-        let length = self.gauge.enter(&["/", &name]);
+        let length = self.meter.enter(&["/", &name]);
         let attribute = self.attribute_here(xml, name, root);
-        self.gauge.alternatives(xml, &attribute.children);
-        self.gauge.leave(length);
+        self.meter.alternatives(xml, &attribute.children);
+        self.meter.leave(length);
         attribute
     }
 
@@ -432,8 +432,8 @@ impl<'t> OptReader<'t> {
                     continue;
                 };
                 let term = term(item);
-                if !self.gauge.term(item, &term) {
-                    return Err(Gauge::too_many_terms(item));
+                if !self.meter.term(item, &term) {
+                    return Err(TemplateMeter::too_many_terms(item));
                 }
                 terms.insert(code.to_owned(), term);
             }

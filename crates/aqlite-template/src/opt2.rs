@@ -11,7 +11,7 @@ mod tuple;
 mod value;
 
 use super::adl2;
-use super::limits::Gauge;
+use super::limits::TemplateMeter;
 use super::opt::{ClassName, MAX_WARNINGS, is_known};
 use super::reference::References;
 use super::tree::{
@@ -24,7 +24,7 @@ use aqlite_rm::order;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use terminology::{bindings, substitute_prescribed, terms, value_sets};
-use tuple::{Columns, MOST};
+use tuple::{Columns, MAX_TUPLES};
 use value::PROXY;
 
 impl Template {
@@ -124,7 +124,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
     node.archetype_id = Some(archetype.clone());
     // A document has one root.
     node.occurrences.upper.get_or_insert(1);
-    if let Some(failed) = reader.failed.or(reader.gauge.failed.take()) {
+    if let Some(failed) = reader.failed.or(reader.meter.failed.take()) {
         return Err(failed);
     }
     let is_opaque = reader.is_opaque;
@@ -141,7 +141,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         version: version(&id),
         concept: concept.unwrap_or_else(|| concept_of(&id).to_owned()),
         archetype_id: archetype,
-        excesses: reader.gauge.finish(root, &node, languages.len()),
+        excesses: reader.meter.finish(root, &node, languages.len()),
         languages,
         uid: uid(root),
         is_opaque,
@@ -233,7 +233,7 @@ fn concept_of(id: &str) -> &str {
 struct Opt2Reader<'d> {
     /// The terminologies of the archetypes used, by archetype id.
     components: HashMap<&'d str, Xml<'d>>,
-    gauge: Gauge,
+    meter: TemplateMeter,
     references: References<'d>,
     /// The reason why reading stopped.
     failed: Option<Diagnostic>,
@@ -250,8 +250,8 @@ impl<'d> Opt2Reader<'d> {
     /// Reads the terminology of the template itself, whose root has the id `archetype`.
     fn of(root: Xml<'d>, archetype: &str) -> Result<Opt2Reader<'d>, Diagnostic> {
         let terminology = root.child("terminology");
-        let mut gauge = Gauge::default();
-        let own_terms = terminology.map(|t| terms(t, &mut gauge)).transpose()?;
+        let mut meter = TemplateMeter::default();
+        let own_terms = terminology.map(|t| terms(t, &mut meter)).transpose()?;
         let own = ArchetypeRoot {
             archetype_id: archetype.to_owned(),
             terms: own_terms.unwrap_or_default(),
@@ -260,7 +260,7 @@ impl<'d> Opt2Reader<'d> {
         let sets = terminology.map(value_sets).unwrap_or_default();
         Ok(Opt2Reader {
             components: component_terminologies(root),
-            gauge,
+            meter,
             references: References::default(),
             failed: None,
             sets: HashMap::from([(archetype.to_owned(), sets)]),
@@ -287,8 +287,8 @@ impl<'d> Opt2Reader<'d> {
         let node = self.node(xml, root);
         let mut all = Vec::new();
         for constraint in self.further_constraints(xml, root) {
-            self.gauge.node(xml);
-            constraint.measure(xml, &mut self.gauge);
+            self.meter.node(xml);
+            constraint.measure(xml, &mut self.meter);
             all.push(Node {
                 constraint,
                 ..node.clone()
@@ -299,12 +299,12 @@ impl<'d> Opt2Reader<'d> {
     }
 
     fn node(&mut self, xml: Xml<'d>, outer: usize) -> Node {
-        self.gauge.node(xml);
+        self.meter.node(xml);
         let id = xml
             .attribute("archetype_ref")
             .or_else(|| xml.attribute("node_id"))
             .filter(|id| !id.is_empty());
-        let length = self.gauge.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
+        let length = self.meter.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
         let kind = kind_of(xml);
         self.references.enter(xml, kind == "C_ARCHETYPE_ROOT");
         let node = match kind == PROXY {
@@ -312,8 +312,8 @@ impl<'d> Opt2Reader<'d> {
             false => self.node_here(xml, outer),
         };
         self.references.leave();
-        node.constraint.measure(xml, &mut self.gauge);
-        self.gauge.leave(length);
+        node.constraint.measure(xml, &mut self.meter);
+        self.meter.leave(length);
         node
     }
 
@@ -323,7 +323,7 @@ impl<'d> Opt2Reader<'d> {
             .attribute("target_path")
             .or_else(|| xml.text_along(&["target_path"]))
             .unwrap_or_default();
-        let found = self.references.target(path, &self.gauge);
+        let found = self.references.target(path, &self.meter);
         let target = found.map(|target| self.node(target, outer));
         self.references.arrive();
         let Some(target) = target else {
@@ -380,7 +380,7 @@ impl<'d> Opt2Reader<'d> {
             assumed: Vec::new(),
         };
         for (number, tuple) in xml.all("attribute_tuples").enumerate() {
-            if number >= MOST || columns.constrain(&mut node, tuple).is_none() {
+            if number >= MAX_TUPLES || columns.constrain(&mut node, tuple).is_none() {
                 self.unknown(tuple, "a tuple of attributes");
             }
         }
@@ -402,7 +402,7 @@ impl<'d> Opt2Reader<'d> {
                 self.sets.insert((*id).to_owned(), value_sets(terminology));
             }
             own_bindings = bindings(terminology);
-            match terms(terminology, &mut self.gauge) {
+            match terms(terminology, &mut self.meter) {
                 Ok(read) => own_terms = read,
                 Err(problem) => self.failed = Some(problem),
             }
@@ -436,9 +436,9 @@ impl<'d> Opt2Reader<'d> {
             self.unknown(xml, &format!("the attribute `{name}`"));
         }
         let cardinality = self.cardinality(xml);
-        let length = self.gauge.enter(&["/", name]);
+        let length = self.meter.enter(&["/", name]);
         if let Some(c) = cardinality {
-            self.gauge.count(xml, "cardinality", c.interval);
+            self.meter.count(xml, "cardinality", c.interval);
         }
         let mut attribute = Attribute {
             attr: attr.filter(|_| !is_elsewhere),
@@ -453,7 +453,7 @@ impl<'d> Opt2Reader<'d> {
         for child in xml.all("children") {
             let mut read = self.alternatives(child, root);
             if is_coded_text && kind_of(child) == "C_TERMINOLOGY_CODE" {
-                read.iter().for_each(|_| self.gauge.node(child));
+                read.iter().for_each(|_| self.meter.node(child));
                 read = read.into_iter().map(coded_text).collect();
             }
             attribute.children.extend(read);
@@ -465,8 +465,8 @@ impl<'d> Opt2Reader<'d> {
                 child.occurrences.upper.get_or_insert(1);
             }
         }
-        self.gauge.alternatives(xml, &attribute.children);
-        self.gauge.leave(length);
+        self.meter.alternatives(xml, &attribute.children);
+        self.meter.leave(length);
         attribute
     }
 
@@ -512,7 +512,7 @@ impl<'d> Opt2Reader<'d> {
         };
         count
             .into_iter()
-            .for_each(|count| self.gauge.count(xml, name, count));
+            .for_each(|count| self.meter.count(xml, name, count));
         count
     }
     /// Reads the text of a multiplicity. An empty one counts as absent, and an unreadable one is

@@ -3,7 +3,7 @@
 //! A reader reads a reference as its target, so the tree has no references. Sources: AOM 1.4 section
 //! 4.2.6, AOM 2 section 4.3.5.
 
-use super::limits::Gauge;
+use super::limits::TemplateMeter;
 use super::tree::{Multiplicity, Node};
 use super::xml::{MAX_DEPTH, Xml};
 
@@ -39,25 +39,25 @@ impl<'t> References<'t> {
     ///
     /// A target that contains the reference, or that would make the tree too deep or too large, is
     /// not returned. Targets with references to each other would double the tree at each step.
-    pub fn target(&mut self, path: &str, gauge: &Gauge) -> Option<Xml<'t>> {
+    pub fn target(&mut self, path: &str, meter: &TemplateMeter) -> Option<Xml<'t>> {
         let archetypes = self.around.iter().rev().filter(|e| e.is_archetype);
         let found = archetypes
             .filter_map(|e| target(e.xml, path))
             .next()
-            .filter(|target| self.is_usable(*target, gauge));
+            .filter(|target| self.is_usable(*target, meter));
         // The offset of a missing target is no position, so each arrival removes one entry.
         self.open
             .push(found.map_or(usize::MAX, |target| target.span().start));
         found
     }
 
-    fn is_usable(&self, target: Xml<'t>, gauge: &Gauge) -> bool {
+    fn is_usable(&self, target: Xml<'t>, meter: &TemplateMeter) -> bool {
         let start = target.span().start;
         let contains = self.around.iter().any(|e| e.xml.span().start == start);
         !contains
             && !self.open.contains(&start)
             && self.around.len() < MAX_DEPTH / 2
-            && gauge.has_room()
+            && meter.has_room()
     }
 
     /// Ends the reading of a target.

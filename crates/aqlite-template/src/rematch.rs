@@ -9,7 +9,7 @@ use super::validate::{Check, Step};
 use aqlite_rm::tree::NodeRef;
 
 /// The maximum number of members, and of constraints, that are compared each with each.
-const MOST: usize = 32;
+const MAX_COMPARED: usize = 32;
 
 impl<'a> Check<'a> {
     /// Replaces the choices for members among rivals if other choices have no errors.
@@ -41,7 +41,7 @@ impl<'a> Check<'a> {
                 choice.is_some_and(|choice| rivals.contains(&choice))
             })
             .collect();
-        let is_small = rivals.len() <= MOST && members.len() <= MOST;
+        let is_small = rivals.len() <= MAX_COMPARED && members.len() <= MAX_COMPARED;
         if members.is_empty() || !is_small || self.is_met(values, attribute, rivals, choices) {
             return;
         }
@@ -93,7 +93,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Returns whether the present choices for the members among rivals have no errors.
+    /// Returns whether the present choices for the members of a contest have no errors.
     fn is_met(
         &mut self,
         values: &[NodeRef<'a>],
@@ -134,7 +134,7 @@ impl<'a> Check<'a> {
         }
         let is_met = self.without_report(|check| {
             check.at(Step::Index(member), |check| {
-                check.chosen(*value, Some(node))
+                check.check_chosen(*value, Some(node))
             });
         });
         self.trials.insert(trial, is_met);
@@ -209,13 +209,14 @@ impl Matching<'_> {
             let is_matched = |occurrence: &Occurrence| occurrence.member == Some(member);
             if !self.occurrences.iter().any(is_matched) {
                 let mut seen = vec![false; self.occurrences.len()];
-                self.put(member, &mut seen);
+                self.assign(member, &mut seen);
             }
         }
     }
 
-    /// Finds a occurrence for a member, for which others may move (an augmenting path).
-    fn put(&mut self, member: usize, seen: &mut [bool]) -> bool {
+    /// Finds an occurrence for a member. Members that have one already may move to another: this is
+    /// an augmenting path of a bipartite matching.
+    fn assign(&mut self, member: usize, seen: &mut [bool]) -> bool {
         for index in 0..self.occurrences.len() {
             let occurrence = self.occurrences.get(index).zip(seen.get_mut(index));
             let Some((occurrence, is_seen)) = occurrence else {
@@ -227,7 +228,7 @@ impl Matching<'_> {
             }
             *is_seen = true;
             let holder = occurrence.member;
-            let is_free = holder.is_none_or(|other| self.put(other, seen));
+            let is_free = holder.is_none_or(|other| self.assign(other, seen));
             if let Some(occurrence) = self.occurrences.get_mut(index).filter(|_| is_free) {
                 occurrence.member = Some(member);
                 return true;

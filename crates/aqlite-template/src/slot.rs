@@ -1,6 +1,6 @@
 //! The rules of slots: which archetypes they permit.
 
-use super::limits::Gauge;
+use super::limits::TemplateMeter;
 use super::pattern::Pattern;
 use super::xml::Xml;
 
@@ -12,14 +12,14 @@ use super::xml::Xml;
 pub(super) fn rules<'d>(
     slot: Xml<'d>,
     side: &'d str,
-    gauge: &mut Gauge,
+    meter: &mut TemplateMeter,
 ) -> Result<Vec<Pattern>, Xml<'d>> {
     let mut rules = Vec::new();
     for assertion in slot.all(side) {
         let tree = assertion.child("expression").and_then(of_tree);
         let text = assertion.text_along(&["string_expression"]);
         for source in tree.or_else(|| of_text(text?)).ok_or(assertion)? {
-            rules.push(gauge.compile(assertion, &source).ok_or(assertion)?);
+            rules.push(meter.compile(assertion, &source).ok_or(assertion)?);
         }
     }
     Ok(rules)

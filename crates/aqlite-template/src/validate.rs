@@ -5,7 +5,7 @@
 //! template does not mention are unconstrained. For an attribute that it mentions, only the objects
 //! that it lists are permitted.
 
-use super::fit::{self, Fit, Siblings};
+use super::fit::{self, Match, Siblings};
 use super::leaf;
 use super::tree::{Attribute, Binding, Constraint, Multiplicity, Node, Template};
 use super::unique::has_equals;
@@ -46,14 +46,14 @@ fn check(document: NodeRef<'_>, template: &Template, is_draft: bool) -> Vec<Find
         is_draft,
         ..Check::new(template, language)
     };
-    check.identity(document);
+    check.check_identity(document);
     // Nothing is known about the constraints, so only the identity is checked.
     if template.is_opaque {
         return check.findings;
     }
-    match fit::of(document, &template.definition) {
-        Fit::Yes => check.object(document, &template.definition),
-        _ => check.foreign(document),
+    match fit::compare(document, &template.definition) {
+        Match::Applies => check.check_object(document, &template.definition),
+        _ => check.report_foreign(document),
     }
     check.finish()
 }
@@ -245,7 +245,8 @@ impl<'a> Check<'a> {
         self.report(Finding::error(code, "", message));
     }
 
-    fn identity(&mut self, document: NodeRef<'a>) {
+    /// Checks that a document names this template, if it names one.
+    fn check_identity(&mut self, document: NodeRef<'a>) {
         let named = document.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]);
         if let Some(named) = named.filter(|n| *n != self.template.template_id) {
             let finding = Finding::error(
@@ -261,7 +262,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn foreign(&mut self, object: NodeRef<'a>) {
+    /// Reports an object to which no constraint applies.
+    fn report_foreign(&mut self, object: NodeRef<'a>) {
         let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
         let name = object
             .text_along(&[Attr::NAME, Attr::VALUE])
@@ -277,7 +279,7 @@ impl<'a> Check<'a> {
     }
 
     /// Checks an object against the constraint that was chosen for it.
-    fn object(&mut self, object: NodeRef<'a>, node: &'a Node) {
+    fn check_object(&mut self, object: NodeRef<'a>, node: &'a Node) {
         if !self.spend(1 + node.attributes.len()) {
             return;
         }
@@ -290,14 +292,16 @@ impl<'a> Check<'a> {
         let kept = self.findings.len();
         leaf::check(self, object, node);
         for attribute in &node.attributes {
-            self.attribute(object, attribute);
+            self.check_attribute(object, attribute);
         }
         // An error of the object itself is one of each row too.
         if errors(self.findings.get(kept..).unwrap_or_default()) == 0 {
-            node.tuples.iter().for_each(|rows| self.tuple(object, rows));
+            node.tuples
+                .iter()
+                .for_each(|rows| self.check_tuple(object, rows));
         }
         if object.class() == Cls::DV_CODED_TEXT {
-            self.rubric(object, node);
+            self.check_rubric(object, node);
         }
         self.origin = outer;
         self.around.pop();
@@ -305,14 +309,14 @@ impl<'a> Check<'a> {
 
     /// Checks attributes that are constrained together. The findings of the row with the fewest are
     /// reported, unless a row matches.
-    fn tuple(&mut self, object: NodeRef<'a>, rows: &'a [Vec<Attribute>]) {
+    fn check_tuple(&mut self, object: NodeRef<'a>, rows: &'a [Vec<Attribute>]) {
         let (found, kept) = (self.found, self.findings.len());
         let mut nearest: Option<Vec<Finding>> = None;
         for row in rows {
             if !self.spend(row.len()) {
                 return;
             }
-            row.iter().for_each(|a| self.attribute(object, a));
+            row.iter().for_each(|a| self.check_attribute(object, a));
             let findings = self.findings.split_off(kept);
             self.found = found;
             match &nearest {
@@ -324,9 +328,10 @@ impl<'a> Check<'a> {
         self.found += self.findings.iter().skip(kept).map(size).sum::<usize>();
     }
 
-    fn attribute(&mut self, object: NodeRef<'a>, attribute: &'a Attribute) {
+    /// Checks the values of an attribute.
+    fn check_attribute(&mut self, object: NodeRef<'a>, attribute: &'a Attribute) {
         if attribute.name == "offset" && object.class().is_a(Cls::EVENT) {
-            return self.offset(object, attribute);
+            return self.check_offset(object, attribute);
         }
         if attribute.name == "is_integral" && object.class() == Cls::DV_PROPORTION {
             return self.at(Step::Attribute(&attribute.name), |check| {
@@ -345,11 +350,11 @@ impl<'a> Check<'a> {
             return;
         }
         let first = object.values(attr).next();
-        self.existence(object.class(), attribute, usize::from(first.is_some()));
+        self.check_existence(object.class(), attribute, usize::from(first.is_some()));
         self.at(Step::Attribute(&attribute.name), |check| {
             if definition.card.is_list() {
                 let values: Vec<NodeRef<'a>> = object.values(attr).collect();
-                check.members(&values, attribute, there.is_some());
+                check.check_members(&values, attribute, there.is_some());
             } else if let Some(value) = first {
                 check.single(value, attribute);
             }
@@ -358,7 +363,7 @@ impl<'a> Check<'a> {
 
     /// Checks the offset of an event, which the model computes: the document does not have it. RM Data
     /// Structures IM, EVENT: `offset = time - parent.origin`.
-    fn offset(&mut self, event: NodeRef<'a>, attribute: &'a Attribute) {
+    fn check_offset(&mut self, event: NodeRef<'a>, attribute: &'a Attribute) {
         let time = moment(event, Attr::TIME);
         if let Some((time, origin)) = time.zip(self.origin) {
             self.at(Step::Attribute(&attribute.name), |check| {
@@ -369,7 +374,7 @@ impl<'a> Check<'a> {
 
     /// Checks that an attribute is there or absent: `count` is 1 or 0. Drafts may lack any part, so
     /// they are not checked.
-    fn existence(&mut self, class: Cls, attribute: &Attribute, count: usize) {
+    fn check_existence(&mut self, class: Cls, attribute: &Attribute, count: usize) {
         let violated = attribute.existence.filter(|e| !e.contains(count));
         let Some(existence) = violated.filter(|_| !self.is_draft) else {
             return;
@@ -385,9 +390,15 @@ impl<'a> Check<'a> {
         );
     }
 
-    fn members(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
+    /// Checks the members of a list: their constraints, occurrences and number.
+    fn check_members(
+        &mut self,
+        values: &[NodeRef<'a>],
+        attribute: &'a Attribute,
+        is_present: bool,
+    ) {
         if attribute.children.is_empty() {
-            return self.cardinality(values, attribute, is_present);
+            return self.check_cardinality(values, attribute, is_present);
         }
         if !self.spend(attribute.children.len()) {
             return;
@@ -399,10 +410,12 @@ impl<'a> Check<'a> {
         // count.
         for (node, count) in attribute.children.iter().zip(&counts) {
             if !self.is_draft && !node.occurrences.contains(*count) {
-                self.at(Step::Node(node), |check| check.occurrences(node, *count));
+                self.at(Step::Node(node), |check| {
+                    check.check_occurrences(node, *count)
+                });
             }
         }
-        self.cardinality(values, attribute, is_present);
+        self.check_cardinality(values, attribute, is_present);
     }
 
     /// Assigns the members of a list to constraints, and checks each. Returns the number of members
@@ -422,8 +435,8 @@ impl<'a> Check<'a> {
         for (i, (value, chosen)) in values.iter().zip(choices).enumerate() {
             count(&mut counts, chosen);
             self.at(Step::Index(i), |check| match chosen {
-                Some(index) => check.chosen(*value, attribute.children.get(index)),
-                None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
+                Some(index) => check.check_chosen(*value, attribute.children.get(index)),
+                None if value.class().is_a(Cls::LOCATABLE) => check.report_foreign(*value),
                 // Other members have no id, and the model's rules check their class.
                 None => {}
             });
@@ -440,7 +453,7 @@ impl<'a> Check<'a> {
         counts: &[usize],
     ) -> Option<Option<usize>> {
         if let Some(only) = fit::only_node(attribute) {
-            let is_chosen = fit::of(value, only) != Fit::No;
+            let is_chosen = fit::compare(value, only) != Match::Differs;
             return self.spend(fit::ONLY).then_some(is_chosen.then_some(0));
         }
         let siblings = self.siblings(attribute);
@@ -450,7 +463,8 @@ impl<'a> Check<'a> {
             .then(|| siblings.choose(value, &candidates, counts))
     }
 
-    fn occurrences(&mut self, node: &'a Node, count: usize) {
+    /// Checks the number of objects of a constraint.
+    fn check_occurrences(&mut self, node: &'a Node, count: usize) {
         let message = format!(
             "Attribute has {count} occurrences, but must be {}",
             node.occurrences
@@ -463,7 +477,12 @@ impl<'a> Check<'a> {
 
     /// Checks the cardinality of an attribute. One below the sum of the minimum occurrences cannot be
     /// met, so it is not enforced.
-    fn cardinality(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
+    fn check_cardinality(
+        &mut self,
+        values: &[NodeRef<'a>],
+        attribute: &'a Attribute,
+        is_present: bool,
+    ) {
         let cardinality = attribute.cardinality;
         let Some(cardinality) = cardinality.filter(|_| is_present && !self.is_draft) else {
             return;
@@ -489,7 +508,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    pub(super) fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
+    /// Checks an object against the constraint that was chosen for it, unless that is a slot.
+    pub(super) fn check_chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
         match node {
             // The content of a slot is constrained by its own archetype, which the template does
             // not contain.
@@ -497,7 +517,7 @@ impl<'a> Check<'a> {
             Some(node) if !fit::class_fits(value, node) => {
                 self.wrong_class(value, &[&node.class_text])
             }
-            Some(node) => self.object(value, node),
+            Some(node) => self.check_object(value, node),
             None => {}
         }
     }
@@ -542,11 +562,11 @@ impl<'a> Check<'a> {
         attribute: &'a Attribute,
     ) -> Option<Vec<(Weight, Vec<Finding>)>> {
         let is_forbidden = |node: &Node| node.occurrences.upper == Some(0);
-        let fits = |node: &Node| fit::of(value, node) == Fit::Yes && !is_forbidden(node);
+        let fits = |node: &Node| fit::compare(value, node) == Match::Applies && !is_forbidden(node);
         let mut all = Vec::new();
         for node in attribute.children.iter().filter(|node| fits(node)) {
             let before = self.findings.len();
-            self.chosen(value, Some(node));
+            self.check_chosen(value, Some(node));
             let errors = errors(self.findings.get(before..).unwrap_or_default());
             if errors == 0 || self.ended.is_some() {
                 return None;
@@ -564,7 +584,7 @@ impl<'a> Check<'a> {
         // An object of the right class with a foreign id is not a class error.
         let by_class = attribute.children.iter().any(|n| fit::class_fits(value, n));
         if by_class && value.class().is_a(Cls::LOCATABLE) {
-            return self.foreign(value);
+            return self.report_foreign(value);
         }
         let names: Vec<&str> = attribute
             .children
@@ -634,7 +654,7 @@ impl<'a> Check<'a> {
     }
 
     /// Checks the text of a local code against the term of the archetype.
-    fn rubric(&mut self, text: NodeRef<'a>, node: &'a Node) {
+    fn check_rubric(&mut self, text: NodeRef<'a>, node: &'a Node) {
         let terminology =
             text.text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
         let code = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);

@@ -31,7 +31,7 @@ use aqlite::store::memory::{CheckpointWork, Memory};
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::StoreError;
 use aqlite::store::scan::Snapshot;
-use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::flat::{self, FlatDialect, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::{Function, Uint8Array};
 use serde_json::{Value, json};
@@ -476,7 +476,7 @@ impl Repository {
             Shape::Structured
         };
         let written = self.of_template(id, |t| {
-            flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better)
+            flat::write(root, shape, t, &WebTemplate::of(t), FlatDialect::Better)
         })?;
         let written = written
             .ok_or_else(|| error::of_argument(format!("the template `{id}` is not here")))?;

@@ -15,7 +15,7 @@ use aqlite_rm::units;
 
 /// The maximum number of candidates for a part of a proportion. All combinations of parts are
 /// tried.
-const MOST: usize = 16;
+const MAX_PART_CANDIDATES: usize = 16;
 
 /// The maximum number of decimals to try.
 const DECIMALS: u32 = 6;
@@ -59,7 +59,7 @@ impl<'t> Generator<'t> {
         self.candidates(node, owner, def)
             .into_iter()
             .filter(|text| self.is_met(text, node, def))
-            .take(MOST)
+            .take(MAX_PART_CANDIDATES)
             .collect()
     }
 
@@ -504,7 +504,7 @@ impl<'t> Generator<'t> {
             };
             texts.extend(found);
         }
-        texts.truncate(MOST);
+        texts.truncate(MAX_PART_CANDIDATES);
         texts
     }
 }

@@ -2,14 +2,14 @@
 
 use super::follow::FOLLOWED;
 use super::read::{DocumentReader, attr_of, position};
-use super::write::{Maker, has_plain_segment};
+use super::write::{FlatDialect, has_plain_segment};
 use super::{shown, suffix};
 use crate::web::{DURATION_FIELDS, WebNode};
 use aqlite_rm::class::{Attr, AttrDef, Cls};
 use aqlite_rm::diag::near;
 
 /// The maximum number of candidates of a finding.
-const MOST: usize = 5;
+const MAX_CANDIDATES: usize = 5;
 
 /// The suffixes of participations that the table of suffixes does not have.
 const OF_PARTICIPATION: [&str; 5] = ["mode", "name", "id", "id_scheme", "id_namespace"];
@@ -101,7 +101,7 @@ impl DocumentReader<'_, '_> {
             true => format!("{}{key}", self.path),
             false => format!("{}/{key}", self.path),
         };
-        similar.into_iter().take(MOST).map(path).collect()
+        similar.into_iter().take(MAX_CANDIDATES).map(path).collect()
     }
 }
 
@@ -163,7 +163,7 @@ fn keys_of(class: Cls, web: Option<&WebNode>) -> Vec<String> {
 /// Returns the segment of an attribute as the writer spells it.
 fn segment_of(class: Cls, def: &AttrDef, web: Option<&WebNode>) -> String {
     let segment = suffix::segment(def.attr, def.card.is_list());
-    match has_plain_segment(class, def.attr, web, Maker::Better) {
+    match has_plain_segment(class, def.attr, web, FlatDialect::Better) {
         true => bare(&segment).to_owned(),
         false => segment,
     }

@@ -2,9 +2,9 @@
 
 use super::complete::{code_in, put_code};
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
-use super::only::{only_code, only_duration};
 use super::party::mode;
 use super::read::{DocumentReader, attr_of, concrete_class};
+use super::single_value::{only_code, only_duration};
 use crate::draft::Draft;
 use crate::tree::Constraint;
 use crate::web::{Step, WebNode};

@@ -103,7 +103,7 @@ impl<'r> DocumentReader<'r, '_> {
             found.collect(&self.web.tree, self.body, "", "");
             Rc::new(found)
         }));
-        let key = key.map(|key| plain(key, &self.web.tree.id));
+        let key = key.map(|key| normalized_key(key, &self.web.tree.id));
         let Some(instruction) = known.find(key.as_deref(), uid, index) else {
             return self.refuse_here(
                 "FLT0104",
@@ -111,7 +111,7 @@ impl<'r> DocumentReader<'r, '_> {
                 &[],
             );
         };
-        self.point(details, &instruction.path);
+        self.set_instruction_path(details, &instruction.path);
         // An activity that the client named takes precedence.
         if details.get(Attr::ACTIVITY_ID).is_none() {
             match activity_of(instruction, activity) {
@@ -145,7 +145,8 @@ impl<'r> DocumentReader<'r, '_> {
         self.refuse(code, &key, message, &[]);
     }
 
-    fn point(&mut self, details: &mut Draft<'r>, path: &str) {
+    /// Sets the reference to an INSTRUCTION of this document, unless the client named another one.
+    fn set_instruction_path(&mut self, details: &mut Draft<'r>, path: &str) {
         if details.get(Attr::INSTRUCTION_ID).is_none() {
             let own = self.body.first("_uid").and_then(|form| form.value(""));
             let Some(uid) = own else {
@@ -195,8 +196,8 @@ fn activities<'i>(
 fn activity_of(instruction: &Instruction<'_, '_>, index: Option<usize>) -> Option<String> {
     let all: Vec<(&WebNode, usize)> = activities(instruction).collect();
     // Without an index, the activity must be the only one.
-    let is_told = index.is_some() || all.iter().map(|(_, count)| count).sum::<usize>() == 1;
-    let mut left = index.filter(|_| is_told).or(is_told.then_some(0))?;
+    let is_only = all.iter().map(|(_, count)| count).sum::<usize>() == 1;
+    let mut left = index.or(is_only.then_some(0))?;
     for (kid, count) in all {
         if left < count {
             return Some(path_of(kid, left, count).trim_start_matches('/').to_owned());
@@ -218,7 +219,7 @@ fn path_of(kid: &WebNode, number: usize, count: usize) -> String {
 }
 
 /// Returns a key without the root, with an index at every segment.
-fn plain(key: &str, root: &str) -> String {
+fn normalized_key(key: &str, root: &str) -> String {
     let segments = key
         .split('/')
         // A segment without an index is the first instance.

@@ -1,6 +1,6 @@
 //! Translation of paths to keys, for clients that know a document by its keys only.
 
-use super::Maker;
+use super::FlatDialect;
 use super::compare::Detail;
 use super::write::Writer;
 use crate::web::{WebNode, WebTemplate};
@@ -10,7 +10,7 @@ use aqlite_rm::tree::NodeRef;
 use std::collections::BTreeMap;
 
 /// The maximum size in bytes of all keys of a document. Beyond it, further places have no key.
-const MOST: usize = 50_000_000;
+const MAX_KEY_BYTES: usize = 50_000_000;
 
 /// Returns the keys of places, given by paths of findings: `/content[0]/data/items[at0004]`.
 pub(super) fn keys<'p>(
@@ -19,7 +19,14 @@ pub(super) fn keys<'p>(
     paths: impl Iterator<Item = &'p str>,
 ) -> BTreeMap<String, String> {
     let nothing = Detail::default();
-    let writer = Writer::within(document, web, None, Maker::Better, &nothing, MOST);
+    let writer = Writer::within(
+        document,
+        web,
+        None,
+        FlatDialect::Better,
+        &nothing,
+        MAX_KEY_BYTES,
+    );
     let keys = |path: &str| Some((path.to_owned(), key(document, web, &writer, path)?));
     order::map(paths.filter_map(keys))
 }

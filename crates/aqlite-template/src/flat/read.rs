@@ -115,9 +115,9 @@ impl<'r> DocumentReader<'r, '_> {
 
     /// Returns whether `count` more objects of `ctx` may be copied into the document.
     pub fn may_copy(&mut self, key: &'static str, count: usize) -> bool {
-        let was_told = self.copied > MAX_COPIES;
+        let is_reported = self.copied > MAX_COPIES;
         self.copied += count;
-        if self.copied > MAX_COPIES && !was_told {
+        if self.copied > MAX_COPIES && !is_reported {
             self.refuse(
                 "FLT0105",
                 key,

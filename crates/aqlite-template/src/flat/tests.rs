@@ -181,8 +181,8 @@ fn values_have_several_spellings() {
 /// Asserts that both formats in both dialects preserve the document.
 fn assert_round_trip(tree: &Tree, template: &Template, web: &WebTemplate) {
     for shape in [Shape::Flat, Shape::Structured] {
-        for maker in [Maker::Better, Maker::Ehrbase] {
-            let written = write(tree.root().unwrap(), shape, template, web, maker).unwrap();
+        for dialect in [FlatDialect::Better, FlatDialect::Ehrbase] {
+            let written = write(tree.root().unwrap(), shape, template, web, dialect).unwrap();
             let again = read(&written.text, shape, template, web, NOW)
                 .unwrap_or_else(|f| panic!("{f:?}: {}", written.text));
             assert_eq!(canonical(&again), canonical(tree), "{}", written.text);
@@ -267,7 +267,7 @@ fn written_with(members: &[(&str, Value)]) -> (Tree, String) {
         Shape::Flat,
         &template,
         &web,
-        Maker::Better,
+        FlatDialect::Better,
     )
     .unwrap()
     .text;
@@ -572,7 +572,7 @@ fn strict_structured_requires_lists() {
         Shape::Structured,
         &template,
         &web,
-        Maker::Better,
+        FlatDialect::Better,
     )
     .unwrap()
     .text;

@@ -29,7 +29,7 @@ use value::scalar;
 /// The dialect of the keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub enum Maker {
+pub enum FlatDialect {
     /// The dialect of Better's libraries.
     #[default]
     Better,
@@ -89,12 +89,12 @@ pub(super) fn write_document(
     shape: Shape,
     template: &Template,
     web: &WebTemplate,
-    maker: Maker,
+    dialect: FlatDialect,
     most: usize,
 ) -> Option<(String, Vec<&'static str>)> {
     let (mut detail, mut rounds) = (Detail::default(), 0);
     loop {
-        let writer = Writer::within(document, web, Some(template), maker, &detail, most);
+        let writer = Writer::within(document, web, Some(template), dialect, &detail, most);
         if writer.is_full {
             return None;
         }
@@ -120,7 +120,7 @@ pub(super) fn write_document(
 }
 
 pub(super) struct Writer<'w, 'd> {
-    maker: Maker,
+    dialect: FlatDialect,
     /// The template with the terms of structures in all languages. Without it their names are
     /// written even if they are terms.
     template: Option<&'w Template>,
@@ -148,12 +148,12 @@ impl<'w, 'd> Writer<'w, 'd> {
         document: NodeRef<'d>,
         web: &'w WebTemplate,
         template: Option<&'w Template>,
-        maker: Maker,
+        dialect: FlatDialect,
         detail: &'w Detail,
         most: usize,
     ) -> Writer<'w, 'd> {
         let mut writer = Writer {
-            maker,
+            dialect,
             template,
             detail,
             out: Vec::new(),
@@ -459,7 +459,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         match kid
             .class_text
             .strip_prefix("DV_INTERVAL<")
-            .filter(|_| self.maker == Maker::Ehrbase && kid.alias.is_some())
+            .filter(|_| self.dialect == FlatDialect::Ehrbase && kid.alias.is_some())
         {
             Some(rest) => Cow::Owned(format!("interval<{}_value", rest.to_ascii_lowercase())),
             None => Cow::Borrowed(&kid.id),
@@ -602,7 +602,7 @@ impl<'w, 'd> Writer<'w, 'd> {
         let is_picture = attr == Attr::ORIGINAL_CONTENT && child.class() == Cls::DV_MULTIMEDIA;
         let path = if is_picture {
             format!("{path}/original_content_multimedia")
-        } else if has_plain_segment(owner, attr, web, self.maker) {
+        } else if has_plain_segment(owner, attr, web, self.dialect) {
             let segment = suffix::segment(attr, is_list);
             format!("{path}/{}", segment.trim_start_matches('_'))
         } else {
@@ -637,7 +637,7 @@ pub(super) fn has_plain_segment(
     owner: Cls,
     attr: Attr,
     web: Option<&WebNode>,
-    maker: Maker,
+    dialect: FlatDialect,
 ) -> bool {
     let is_plain = PLAIN.iter().any(|c| owner.is_a(*c))
         && attr != Attr::REASON
@@ -646,7 +646,7 @@ pub(super) fn has_plain_segment(
     // The segment of a node takes precedence, such as that of a SECTION with the name "Context".
     let is_free = || web.is_none_or(|web| web.child(attr.name()).is_none());
     let is_named = PLAIN_ATTRIBUTES.contains(&attr)
-        || maker == Maker::Ehrbase && NODES_OF_EHRBASE.contains(&attr);
+        || dialect == FlatDialect::Ehrbase && NODES_OF_EHRBASE.contains(&attr);
     is_plain || is_named && is_free()
 }
 

@@ -13,7 +13,7 @@ use aqlite_rm::time::TemporalKind;
 impl OptReader<'_> {
     pub(super) fn constraint(&mut self, xml: Xml<'_>) -> Constraint {
         let constraint = self.constraint_here(xml);
-        constraint.measure(xml, &mut self.gauge);
+        constraint.measure(xml, &mut self.meter);
         constraint
     }
 
@@ -143,7 +143,7 @@ impl OptReader<'_> {
     }
 
     fn rules<'d>(&mut self, slot: Xml<'d>, side: &'d str) -> Option<Vec<Pattern>> {
-        let rules = rules(slot, side, &mut self.gauge);
+        let rules = rules(slot, side, &mut self.meter);
         let unknown = |at| {
             let message = String::from("a rule of a slot is not understood and not checked");
             self.warn("TPL0403", at, message);
@@ -156,7 +156,7 @@ impl OptReader<'_> {
             .strip_prefix('/')
             .and_then(|t| t.strip_suffix('/'))
             .unwrap_or(text);
-        let pattern = self.gauge.compile(at, text);
+        let pattern = self.meter.compile(at, text);
         if pattern.is_none() {
             let message = format!("the expression `{text}` is not understood and not checked");
             self.warn("TPL0403", at, message);
@@ -181,7 +181,7 @@ impl OptReader<'_> {
             }
         });
         let count = Multiplicity { lower, upper };
-        self.gauge.count(xml, what, count);
+        self.meter.count(xml, what, count);
         count
     }
 

@@ -1,6 +1,6 @@
 //! Terms, value sets and bindings of codes.
 
-use super::super::limits::Gauge;
+use super::super::limits::TemplateMeter;
 use super::super::opt::term;
 use super::super::tree::{ArchetypeRoot, Attribute, Binding, Constraint, Node, Term};
 use super::super::xml::Xml;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Reads the terms of a terminology by language.
 pub(super) fn terms(
     terminology: Xml<'_>,
-    gauge: &mut Gauge,
+    meter: &mut TemplateMeter,
 ) -> Result<BTreeMap<String, BTreeMap<String, Term>>, Diagnostic> {
     let mut all: BTreeMap<String, BTreeMap<String, Term>> = BTreeMap::new();
     for set in terminology.all("term_definitions") {
@@ -24,8 +24,8 @@ pub(super) fn terms(
         for item in set.all("items") {
             if let Some(code) = item.attribute("code").or(item.attribute("id")) {
                 let term = term_of(item);
-                if !gauge.term(item, &term) {
-                    return Err(Gauge::too_many_terms(item));
+                if !meter.term(item, &term) {
+                    return Err(TemplateMeter::too_many_terms(item));
                 }
                 terms.insert(code.to_owned(), term);
             }

@@ -7,21 +7,23 @@ use aqlite_rm::class::{Attr, Cls};
 /// The attributes of an object that its tuples constrain. Such an attribute has the cells of one
 /// column: one for each row.
 pub(super) struct Columns<'d> {
-    /// The name of each attribute, and the ends of the cells among its alternatives.
+    /// The name of each attribute, and the ends of its cells in the list of its alternatives. For
+    /// `[units, magnitude] matches {[{"mm", "cm"}, {>0}], [{"m"}, {>1}]}`, `units` has the
+    /// alternatives `mm`, `cm`, `m` and the ends `[2, 3]`.
     ends: Vec<(&'d str, Vec<usize>)>,
 }
 
 /// The maximum number of tuples of an object that are read, and of members of a tuple: data values
 /// have fewer attributes, and each name is compared with each attribute.
-pub(super) const MOST: usize = 16;
+pub(super) const MAX_TUPLES: usize = 16;
 
 /// The row of a tuple: constraints on different attributes.
 type Row = Vec<Attribute>;
 
 impl<'d> Columns<'d> {
     pub fn of(object: Xml<'d>) -> Columns<'d> {
-        let tuples = object.all("attribute_tuples").take(MOST);
-        let members = tuples.flat_map(|tuple| tuple.all("members").take(MOST));
+        let tuples = object.all("attribute_tuples").take(MAX_TUPLES);
+        let members = tuples.flat_map(|tuple| tuple.all("members").take(MAX_TUPLES));
         Columns {
             ends: members.map(|m| (m.text(), Vec::new())).collect(),
         }
@@ -46,7 +48,7 @@ impl<'d> Columns<'d> {
     /// columns have different lengths, or an unknown attribute.
     pub fn constrain(&self, node: &mut Node, tuple: Xml<'_>) -> Option<()> {
         let names: Vec<&str> = tuple.all("members").map(Xml::text).collect();
-        if names.len() > MOST {
+        if names.len() > MAX_TUPLES {
             return None;
         }
         let (members, others): (Vec<Attribute>, Vec<Attribute>) =

@@ -123,7 +123,7 @@ impl<'d> Opt2Reader<'d> {
             all.push(constraint(None, list));
         }
         for source in written().filter_map(expression) {
-            match self.gauge.compile(xml, source) {
+            match self.meter.compile(xml, source) {
                 Some(pattern) => all.push(constraint(Some(pattern), Vec::new())),
                 None => {
                     // Any text may match the expression, so none can be refused.
@@ -205,7 +205,7 @@ impl<'d> Opt2Reader<'d> {
             (includes.iter().any(is_any), excludes.iter().any(is_any));
         // A side alone recommends, unless it is that of any archetype.
         if excludes.is_empty() && !includes.is_empty() && !any_included {
-            includes.extend(self.gauge.compile(xml, ".*"));
+            includes.extend(self.meter.compile(xml, ".*"));
         } else if includes.is_empty() && !any_excluded {
             excludes.clear();
         }
@@ -250,7 +250,7 @@ impl<'d> Opt2Reader<'d> {
     }
 
     fn rules(&mut self, slot: Xml<'d>, side: &'d str) -> Option<Vec<Pattern>> {
-        let rules = rules(slot, side, &mut self.gauge);
+        let rules = rules(slot, side, &mut self.meter);
         let unknown = |at| self.unknown(at, "a rule of a slot");
         rules.map_err(unknown).ok()
     }

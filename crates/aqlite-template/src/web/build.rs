@@ -9,11 +9,11 @@ use aqlite_rm::order;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-const ONCE: Multiplicity = Multiplicity {
+const MANDATORY: Multiplicity = Multiplicity {
     lower: 1,
     upper: Some(1),
 };
-const PERHAPS: Multiplicity = Multiplicity {
+const OPTIONAL: Multiplicity = Multiplicity {
     lower: 0,
     upper: Some(1),
 };
@@ -49,9 +49,9 @@ const FILLED: [(Cls, Attr); 3] = [
 
 /// The attributes of a transition, in the order of the ids.
 const TRANSITION: [(Attr, Multiplicity); 3] = [
-    (Attr::CURRENT_STATE, ONCE),
-    (Attr::TRANSITION, PERHAPS),
-    (Attr::CAREFLOW_STEP, PERHAPS),
+    (Attr::CURRENT_STATE, MANDATORY),
+    (Attr::TRANSITION, OPTIONAL),
+    (Attr::CAREFLOW_STEP, OPTIONAL),
 ];
 
 /// The classes of the whole tree that are never nodes of their own.
@@ -62,7 +62,7 @@ pub(super) fn is_structure(class: Cls) -> bool {
 pub(super) fn web_template(template: &Template) -> WebTemplate {
     let builder = WebBuilder {
         template,
-        left: Cell::new(MOST),
+        left: Cell::new(MAX_NODE_BYTES),
     };
     let root = &template.definition;
     let step = builder.step(Attr::DATA, root, None);
@@ -74,14 +74,14 @@ pub(super) fn web_template(template: &Template) -> WebTemplate {
     id::assign(&mut tree, Cls::ANY);
     WebTemplate {
         tree,
-        bytes: MOST - builder.left.get(),
+        bytes: MAX_NODE_BYTES - builder.left.get(),
         is_complete: builder.left.get() > 0,
     }
 }
 
 /// The maximum size in bytes of all nodes. The content below a node with coded names is repeated
 /// for each name, so nested ones multiply.
-const MOST: usize = 15_000_000;
+const MAX_NODE_BYTES: usize = 15_000_000;
 
 struct WebBuilder<'t> {
     template: &'t Template,
@@ -218,10 +218,10 @@ impl<'t> WebBuilder<'t> {
             self.lift(web, child);
         } else if child.class == Cls::ELEMENT && !child.children.is_empty() {
             web.children.push(element(child));
-        // A CLUSTER without children has nothing to enter.
         } else if !child.children.is_empty() || !child.class.is_a(Cls::ITEM) {
             web.children.push(child);
         }
+        // Any other child is a CLUSTER or ELEMENT without children, in which nothing can be entered.
     }
 
     /// Removes a level: its children move up and remember the steps.
@@ -251,7 +251,7 @@ impl<'t> WebBuilder<'t> {
         match class {
             Cls::ELEMENT => self.complete_element(web),
             Cls::INSTRUCTION if !has(web, Attr::EXPIRY_TIME) => {
-                let mut expiry = added(Attr::EXPIRY_TIME, Cls::DV_DATE_TIME, PERHAPS);
+                let mut expiry = added(Attr::EXPIRY_TIME, Cls::DV_DATE_TIME, OPTIONAL);
                 expiry.name = Some(Attr::EXPIRY_TIME.name().to_owned());
                 expiry.in_context = false;
                 web.children.push(expiry);
@@ -270,7 +270,7 @@ impl<'t> WebBuilder<'t> {
             web.children.push(if is_transition {
                 self.transition_of(&[])
             } else {
-                added(def.attr, def.ty, ONCE)
+                added(def.attr, def.ty, MANDATORY)
             });
         }
         if class == Cls::COMPOSITION {
@@ -295,7 +295,7 @@ impl<'t> WebBuilder<'t> {
 
     /// Merges the alternatives of a transition into one node.
     fn transition_of(&self, alternatives: &'t [Node]) -> WebNode {
-        let mut web = added(Attr::ISM_TRANSITION, Cls::ISM_TRANSITION, ONCE);
+        let mut web = added(Attr::ISM_TRANSITION, Cls::ISM_TRANSITION, MANDATORY);
         web.transitions = alternatives.iter().flat_map(steps_and_states).collect();
         if web.transitions.is_empty() {
             return web;
@@ -308,7 +308,7 @@ impl<'t> WebBuilder<'t> {
         if alternatives.iter().all(requires_step) {
             let parts = web.children.iter_mut().flat_map(|c| &mut c.steps);
             let steps = parts.filter(|step| step.attr == Attr::CAREFLOW_STEP);
-            steps.for_each(|step| step.occurrences = ONCE);
+            steps.for_each(|step| step.occurrences = MANDATORY);
         }
         // The codes of all alternatives belong to the archetype of the first.
         if let Some(first) = alternatives.first() {
@@ -329,7 +329,7 @@ fn bare(class: Cls) -> WebNode {
         name: None,
         class,
         class_text: class.name().to_owned(),
-        occurrences: ONCE,
+        occurrences: MANDATORY,
         steps: Vec::new(),
         in_context: false,
         has_other: false,
@@ -398,7 +398,7 @@ fn codes(object: &Node, attribute: &str) -> Vec<String> {
 }
 
 fn any_value(class: Cls, name: Option<&str>) -> WebNode {
-    let mut web = added(Attr::VALUE, class, PERHAPS);
+    let mut web = added(Attr::VALUE, class, OPTIONAL);
     web.name = name.map(str::to_owned);
     web
 }
@@ -452,7 +452,7 @@ fn order_category(children: &mut Vec<WebNode>) {
 fn cardinality(attribute: &Attribute, path: &str) -> Option<WebCardinality> {
     let interval = attribute.cardinality?.interval;
     let count = u32::try_from(attribute.children.len()).unwrap_or(u32::MAX);
-    let is_plain = interval == ONCE && count == 1;
+    let is_plain = interval == MANDATORY && count == 1;
     let is_telling = interval.lower >= 1
         && !is_plain
         && (interval.lower > 1 || interval.upper.is_some_and(|u| u < count));

@@ -1,6 +1,6 @@
 //! Proportions: the kind, the denominator, and a numerator without suffix.
 
-use super::super::only::only_real;
+use super::super::single_value::only_real;
 use super::*;
 use crate::web::proportion_kinds;
 

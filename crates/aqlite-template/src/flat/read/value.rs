@@ -56,11 +56,11 @@ impl<'r> DocumentReader<'r, '_> {
                 element.remove(Attr::VALUE);
             }
         }
-        let is_told = element.get(Attr::VALUE).is_some()
+        let has_content = element.get(Attr::VALUE).is_some()
             || has_null
             || element.get(Attr::FEEDER_AUDIT).is_some()
             || element.get(Attr::LINKS).is_some();
-        (is_told && entries_of(&element) != bare).then_some(element)
+        (has_content && entries_of(&element) != bare).then_some(element)
     }
 
     /// Reads canonical JSON in place of an ELEMENT. A data value becomes the value of the ELEMENT.

@@ -10,7 +10,7 @@ type Members = serde_json::Map<String, Value>;
 fn example_of(template: &Template, web: &WebTemplate) -> Members {
     let example = example(template, ExampleKind::Full, None, NOW).unwrap();
     let root = example.root().unwrap();
-    let written = write(root, Shape::Flat, template, web, Maker::Better).unwrap();
+    let written = write(root, Shape::Flat, template, web, FlatDialect::Better).unwrap();
     let mut members: Members = serde_json::from_str(&written.text).unwrap();
     // Missing ones are refused.
     members.insert(String::from("ctx/composer_self"), json!(true));

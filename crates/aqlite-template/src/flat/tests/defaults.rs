@@ -83,8 +83,8 @@ fn flags_of_a_reference_range_that_no_reader_assumes_are_written() {
         "/_normal_range/lower|unit": "kg" });
     let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
     let root = tree.root().unwrap();
-    for maker in [Maker::Better, Maker::Ehrbase] {
-        let text = write(root, Shape::Flat, &template, &web, maker)
+    for dialect in [FlatDialect::Better, FlatDialect::Ehrbase] {
+        let text = write(root, Shape::Flat, &template, &web, dialect)
             .unwrap()
             .text;
         assert!(
@@ -250,7 +250,7 @@ fn the_only_event_with_an_attribute_of_an_interval_is_one() {
         );
         assert_round_trip(&tree, &template, &web);
         let root = tree.root().unwrap();
-        let written = write(root, Shape::Flat, &template, &web, Maker::Better).unwrap();
+        let written = write(root, Shape::Flat, &template, &web, FlatDialect::Better).unwrap();
         assert!(!written.text.contains("|raw"), "{}", written.text);
     }
 }

@@ -7,8 +7,8 @@ fn keys(text: &str, opt: &str) -> [Value; 2] {
     let (template, web) = parse_both(opt);
     let tree = read(text, Shape::Flat, &template, &web, NOW).unwrap_or_else(|f| panic!("{f:?}"));
     assert_round_trip(&tree, &template, &web);
-    [Maker::Better, Maker::Ehrbase].map(|maker| {
-        let written = write(tree.root().unwrap(), Shape::Flat, &template, &web, maker).unwrap();
+    [FlatDialect::Better, FlatDialect::Ehrbase].map(|dialect| {
+        let written = write(tree.root().unwrap(), Shape::Flat, &template, &web, dialect).unwrap();
         serde_json::from_str(&written.text).unwrap()
     })
 }
@@ -39,13 +39,13 @@ fn a_text_with_parts_is_the_main_value_for_ehrbase() {
     let members = json!({ "/text_value": "rest", "/text_value|formatting": "plain" });
     let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
     assert_round_trip(&tree, &template, &web);
-    for (maker, key) in [
-        (Maker::Better, "text_value|value"),
-        (Maker::Ehrbase, "text_value"),
+    for (dialect, key) in [
+        (FlatDialect::Better, "text_value|value"),
+        (FlatDialect::Ehrbase, "text_value"),
     ] {
-        let written = write(tree.root().unwrap(), Shape::Flat, &template, &web, maker).unwrap();
+        let written = write(tree.root().unwrap(), Shape::Flat, &template, &web, dialect).unwrap();
         let written: Value = serde_json::from_str(&written.text).unwrap();
-        assert_eq!(written[format!("{AT}/{key}")], "rest", "{maker:?}");
+        assert_eq!(written[format!("{AT}/{key}")], "rest", "{dialect:?}");
     }
 }
 

@@ -306,8 +306,11 @@ fn other_documents_than_compositions_are_not_written() {
     let root = tree.root().unwrap();
     for shape in [Shape::Flat, Shape::Structured] {
         let expected = Err(WriteError::Class(Cls::FOLDER));
-        assert_eq!(write(root, shape, &template, &web, Maker::Better), expected);
-        let found = write_within(root, shape, &template, &web, Maker::Better, 10);
+        assert_eq!(
+            write(root, shape, &template, &web, FlatDialect::Better),
+            expected
+        );
+        let found = write_within(root, shape, &template, &web, FlatDialect::Better, 10);
         assert_eq!(found, expected);
     }
     let tree = read(
@@ -319,7 +322,7 @@ fn other_documents_than_compositions_are_not_written() {
     );
     let tree = tree.unwrap();
     let root = tree.root().unwrap();
-    let found = write_within(root, Shape::Flat, &template, &web, Maker::Better, 10);
+    let found = write_within(root, Shape::Flat, &template, &web, FlatDialect::Better, 10);
     assert_eq!(found, Err(WriteError::TooLarge));
 }
 
@@ -406,7 +409,7 @@ fn the_right_key_is_the_first_candidate_for_a_mistyped_one() {
             Shape::Flat,
             &template,
             &web,
-            Maker::Better,
+            FlatDialect::Better,
         )
         .unwrap();
         let all: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();

@@ -41,7 +41,7 @@ fn sections(names: &[&str]) -> Tree {
 
 fn keys_of(tree: &Tree, (template, web): &(Template, WebTemplate)) -> Vec<String> {
     let root = tree.root().unwrap();
-    let written = write(root, Shape::Flat, template, web, Maker::Better).unwrap();
+    let written = write(root, Shape::Flat, template, web, FlatDialect::Better).unwrap();
     assert!(!written.text.contains("|raw"), "{}", written.text);
     let all: serde_json::Map<String, Value> = serde_json::from_str(&written.text).unwrap();
     let keys = all.into_iter().filter(|(key, _)| key.contains(':'));
@@ -88,7 +88,7 @@ fn written_value(value: Value) -> String {
     )
     .unwrap();
     let root = tree.root().unwrap();
-    let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+    let text = write(root, Shape::Flat, &template, &web, FlatDialect::Better)
         .unwrap()
         .text;
     assert!(!text.contains("|raw"), "{text}");
@@ -124,7 +124,7 @@ fn an_interval_gets_the_key_of_the_alternative_of_its_limits() {
         let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW)
             .unwrap_or_else(|findings| panic!("{key}: {findings:?}"));
         let root = tree.root().unwrap();
-        let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+        let text = write(root, Shape::Flat, &template, &web, FlatDialect::Better)
             .unwrap()
             .text;
         assert!(text.contains(&format!("weight/{key}:0/lower")), "{text}");
@@ -141,7 +141,7 @@ fn a_quantity_gets_the_key_of_the_alternative_with_its_unit() {
     let members = json!({ "/value2|magnitude": 70, "/value2|unit": "g" });
     let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
     let root = tree.root().unwrap();
-    let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+    let text = write(root, Shape::Flat, &template, &web, FlatDialect::Better)
         .unwrap()
         .text;
     assert!(
@@ -181,7 +181,7 @@ fn a_participation_gets_the_key_of_the_node_with_its_function() {
         format!("{key}/function|value"): "Assistant" });
     let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
     let root = tree.root().unwrap();
-    let text = write(root, Shape::Flat, &template, &web, Maker::Better)
+    let text = write(root, Shape::Flat, &template, &web, FlatDialect::Better)
         .unwrap()
         .text;
     for (suffix, value) in [
@@ -242,7 +242,7 @@ fn a_text_before_a_code_is_sent_without_a_suffix_and_a_code_with_suffixes() {
         assert_eq!(canonical(&tree).pointer(value), Some(&expected));
         assert_round_trip(&tree, &template, &web);
         let root = tree.root().unwrap();
-        let written = write(root, Shape::Flat, &template, &web, Maker::Better).unwrap();
+        let written = write(root, Shape::Flat, &template, &web, FlatDialect::Better).unwrap();
         assert!(
             written.text.contains(&format!("{AT}{key}\"")),
             "{}",

@@ -51,7 +51,7 @@ fn the_name_of_a_single_event_has_a_key() {
         let tree = document(&both, &name);
         let root = tree.root().unwrap();
         assert_round_trip(&tree, &both.0, &both.1);
-        let written = write(root, Shape::Flat, &both.0, &both.1, Maker::Better).unwrap();
+        let written = write(root, Shape::Flat, &both.0, &both.1, FlatDialect::Better).unwrap();
         let key = "encounter/body_weight/_data/_event:0/_name";
         assert!(written.text.contains(key), "{}", written.text);
     }
@@ -66,7 +66,7 @@ fn a_term_in_another_language_is_no_name_with_a_key() {
     ] {
         let tree = document(&both, &json!({ "_type": "DV_TEXT", "value": name }));
         let root = tree.root().unwrap();
-        let written = write(root, Shape::Flat, &both.0, &both.1, Maker::Better).unwrap();
+        let written = write(root, Shape::Flat, &both.0, &both.1, FlatDialect::Better).unwrap();
         assert!(!written.text.contains("_name"), "{}", written.text);
         assert_eq!(written.left, left);
     }

@@ -163,7 +163,7 @@ fn an_activity_without_a_node_is_at_the_singular_of_its_attribute() {
         .unwrap_or_else(|f| panic!("{f:?}"));
     assert_eq!(canonical(&tree)["content"][0]["activities"][1], activity);
     let root = tree.root().unwrap();
-    let written = write(root, Shape::Flat, &template, &web, Maker::Better).unwrap();
+    let written = write(root, Shape::Flat, &template, &web, FlatDialect::Better).unwrap();
     assert!(
         written.text.contains("request:0/_activity:0|raw"),
         "{}",

@@ -44,23 +44,23 @@ impl<'w, 'd> Writer<'w, 'd> {
 
     /// Returns whether readers complete a value, so that it is omitted.
     fn is_default(&self, node: NodeRef<'_>, name: &str, leaf: NodeRef<'_>) -> bool {
-        match (name, self.maker) {
+        match (name, self.dialect) {
             ("size", _) => leaf.text() == "0" && node.get(Attr::DATA).is_none(),
             ("terminology", _) => node.class().is_a(Cls::DV_ORDERED) && leaf.text() == "local",
-            ("lower_included" | "upper_included", Maker::Ehrbase) => leaf.text() == "true",
-            ("lower_unbounded" | "upper_unbounded", Maker::Ehrbase) => leaf.text() == "false",
+            ("lower_included" | "upper_included", FlatDialect::Ehrbase) => leaf.text() == "true",
+            ("lower_unbounded" | "upper_unbounded", FlatDialect::Ehrbase) => leaf.text() == "false",
             _ => false,
         }
     }
 
     /// Returns the name of a suffix in the dialect of the reader.
     fn suffix_name(&self, node: NodeRef<'_>, name: &'static str) -> &'static str {
-        match (name, self.maker) {
-            ("", Maker::Better) if is_text_with_parts(node) => "value",
-            ("unit_system", Maker::Ehrbase) => "units_system",
-            ("unit_display_name", Maker::Ehrbase) => "units_display_name",
-            ("", Maker::Ehrbase) if node.class() == Cls::DV_IDENTIFIER => "id",
-            ("", Maker::Ehrbase) if node.attr() == Some(Attr::WF_DEFINITION) => "value",
+        match (name, self.dialect) {
+            ("", FlatDialect::Better) if is_text_with_parts(node) => "value",
+            ("unit_system", FlatDialect::Ehrbase) => "units_system",
+            ("unit_display_name", FlatDialect::Ehrbase) => "units_display_name",
+            ("", FlatDialect::Ehrbase) if node.class() == Cls::DV_IDENTIFIER => "id",
+            ("", FlatDialect::Ehrbase) if node.attr() == Some(Attr::WF_DEFINITION) => "value",
             (name, _) => name,
         }
     }
