@@ -193,7 +193,11 @@ impl<'t> Siblings<'t> {
     /// constraint leaves the other members of its group of terms alone only.
     pub fn rivals(&self) -> &[Vec<usize>] {
         self.rivals.get_or_init(|| {
-            let groups = || self.by_code.values().chain(self.by_archetype.values());
+            let groups = || {
+                let groups = self.by_code.values().chain(self.by_archetype.values());
+                // The names of a constraint without a rival are not needed, and take time.
+                groups.filter(|group| group.len() > 1)
+            };
             let same = groups().flat_map(|group| self.with_same_names(group));
             let mut rivals: Vec<Vec<usize>> = same.chain([self.without_names()]).collect();
             let mut unnamed: Vec<Vec<usize>> = groups().map(|group| self.unnamed(group)).collect();
