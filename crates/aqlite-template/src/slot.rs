@@ -99,22 +99,17 @@ fn literal(text: &str) -> String {
     format!("\\Q{text}\\E")
 }
 
-/// Returns whether a slot permits an archetype.
+/// Returns whether a slot permits an archetype: it is included, or nothing is, and it is not
+/// excluded (AOM 1.4, ARCHETYPE_SLOT).
 ///
-/// An excluded archetype is refused if no rule includes others only: there is no inclusion, or one
-/// of any archetype. Otherwise the inclusions decide, and the exclusion is that of the rest.
+/// Beside inclusions, an exclusion of any archetype is that of the rest.
 pub(super) fn permits(includes: &[Pattern], excludes: &[Pattern], archetype: &str) -> bool {
-    let is_refused = |is_binding: &dyn Fn(&Pattern) -> bool| {
-        let mut rules = excludes.iter().filter(|rule| is_binding(rule));
-        rules.any(|rule| rule.matches(archetype))
-    };
-    if includes.is_empty() {
-        return !is_refused(&|_| true);
-    }
-    if includes.iter().any(is_any) {
-        return !is_refused(&|rule| !is_any(rule));
-    }
-    includes.iter().any(|rule| rule.matches(archetype))
+    let is_included = |rule: &Pattern| rule.matches(archetype);
+    let is_binding = |rule: &Pattern| includes.is_empty() || !is_any(rule);
+    (includes.is_empty() || includes.iter().any(is_included))
+        && !excludes
+            .iter()
+            .any(|rule| is_binding(rule) && rule.matches(archetype))
 }
 
 /// Returns whether a slot includes an archetype by a rule that does not include any archetype.
