@@ -220,15 +220,30 @@ impl<'t> Siblings<'t> {
     }
 
     /// Returns the rivals that an object may be assigned to: those whose term is its name, or all if
-    /// its name is no term of them.
+    /// its name is no term of them, and in any case the slots of its class.
     pub fn rivals_of(&self, object: NodeRef<'_>, rivals: &[usize]) -> Vec<usize> {
+        let (mut slots, nodes): (Vec<usize>, Vec<usize>) =
+            rivals.iter().partition(|index| self.is_slot(**index));
         let name = Name::of(object);
         let is_so_named = |index: &usize| self.names(*index).is_some_and(|n| n.allow(&name));
-        let named: Vec<usize> = rivals.iter().copied().filter(is_so_named).collect();
-        match named.is_empty() {
-            true => rivals.to_vec(),
-            false => named,
-        }
+        let named: Vec<usize> = nodes.iter().copied().filter(is_so_named).collect();
+        slots.retain(|slot| {
+            let node = self.attribute.children.get(*slot);
+            node.is_some_and(|node| class_fits(object, node))
+        });
+        slots.extend(if named.is_empty() { nodes } else { named });
+        slots
+    }
+
+    /// Returns whether the constraint with an index is a slot.
+    pub fn is_slot(&self, index: usize) -> bool {
+        let node = self.attribute.children.get(index);
+        node.is_some_and(|node| matches!(node.constraint, Constraint::Slot { .. }))
+    }
+
+    /// Returns whether a constraint is the root of an archetype.
+    pub fn has_root(&self, archetype: &str) -> bool {
+        self.by_archetype.contains_key(archetype)
     }
 
     /// Returns the constraints for objects that have neither id nor name, such as PARTICIPATION.
@@ -310,6 +325,9 @@ impl<'t> Siblings<'t> {
         let ranked = self.ranked(&Name::of(object), &nodes);
         let slot = best_slot(object, &slots);
         let slot_with_room = slot.filter(|slot| slot.has_room());
+        // In this order: a constraint of the right class with room; a slot with room; a full
+        // constraint of the right class; a full slot; a constraint with the id and another class,
+        // whose error is then reported.
         best_of(&ranked, |c| c.fits() && c.has_room())
             .or(slot_with_room.map(|slot| slot.index))
             .or_else(|| best_of(&ranked, |c| c.fits()))
@@ -428,7 +446,7 @@ fn best_slot<'c, 't>(object: NodeRef<'_>, slots: &'c [Candidate<'t>]) -> Option<
 
 /// Returns the node id of an object: at the root of an archetype its id (RM 1.1.0, common,
 /// LOCATABLE).
-fn node_id(object: NodeRef<'_>) -> &str {
+pub(super) fn node_id(object: NodeRef<'_>) -> &str {
     object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default()
 }
 

@@ -4,8 +4,10 @@
 //! an assignment without errors is searched: a maximum matching of members and occurrences, of which
 //! a constraint has as many as it permits.
 
+use super::fit;
 use super::tree::{Attribute, Multiplicity};
 use super::validate::{Check, Step};
+use aqlite_rm::order;
 use aqlite_rm::tree::NodeRef;
 
 /// The maximum number of members, and of constraints, that are compared each with each.
@@ -26,6 +28,7 @@ impl<'a> Check<'a> {
         for rivals in siblings.rivals() {
             self.rematch_rivals(values, attribute, rivals, choices);
         }
+        self.exchange_with_slots(values, attribute, choices);
     }
 
     fn rematch_rivals(
@@ -35,29 +38,70 @@ impl<'a> Check<'a> {
         rivals: &[usize],
         choices: &mut [Option<usize>],
     ) {
-        let members: Vec<usize> = (0..values.len())
-            .filter(|member| {
-                let choice = choices.get(*member).copied().flatten();
-                choice.is_some_and(|choice| rivals.contains(&choice))
-            })
-            .collect();
-        let is_small = rivals.len() <= MAX_COMPARED && members.len() <= MAX_COMPARED;
-        if members.is_empty() || !is_small || self.is_met(values, attribute, rivals, choices) {
-            return;
-        }
-        let fits: Vec<Vec<usize>> = members
-            .iter()
-            .map(|member| {
-                let mut fits = self.rivals_of(values, *member, attribute, rivals);
-                fits.retain(|rival| self.try_out(values, *member, attribute, *rival));
-                fits
-            })
-            .collect();
+        let chosen = choices.iter().enumerate();
+        let is_rival = |choice: &Option<usize>| choice.is_some_and(|c| rivals.contains(&c));
+        let members = chosen.filter(|(_, choice)| is_rival(choice));
         let occurrences = rivals.iter().filter_map(|rival| {
             let node = attribute.children.get(*rival)?;
             Some((*rival, self.occurrences_of(node.occurrences)))
         });
-        let Some(matched) = Matching::of(&fits, occurrences.collect()) else {
+        let contest = Contest {
+            members: members.map(|(member, _)| member).collect(),
+            occurrences: occurrences.collect(),
+        };
+        self.settle(values, attribute, &contest, choices);
+    }
+
+    /// Exchanges members between the roots of an archetype and the slots that permit it.
+    ///
+    /// The number of members of each constraint remains, so that no slot hides the errors of a
+    /// member for which a root has room.
+    fn exchange_with_slots(
+        &mut self,
+        values: &[NodeRef<'a>],
+        attribute: &'a Attribute,
+        choices: &mut [Option<usize>],
+    ) {
+        let siblings = self.siblings(attribute);
+        let chosen = values.iter().zip(choices.iter());
+        let in_slots = chosen.filter(|(_, choice)| choice.is_some_and(|c| siblings.is_slot(c)));
+        let ids = order::distinct(in_slots.map(|(value, _)| fit::node_id(*value)));
+        for id in ids.into_iter().filter(|id| siblings.has_root(id)) {
+            if !self.spend(values.len()) {
+                return;
+            }
+            let contest = Contest::as_chosen(values, choices, id);
+            self.settle(values, attribute, &contest, choices);
+        }
+    }
+
+    /// Replaces the choices for the members of a contest if other choices have no errors.
+    fn settle(
+        &mut self,
+        values: &[NodeRef<'a>],
+        attribute: &'a Attribute,
+        contest: &Contest,
+        choices: &mut [Option<usize>],
+    ) {
+        let members = &contest.members;
+        let is_small = contest.occurrences.len() <= MAX_COMPARED && members.len() <= MAX_COMPARED;
+        if members.is_empty() || !is_small || self.is_met(values, attribute, contest, choices) {
+            return;
+        }
+        let rivals: Vec<usize> = contest
+            .occurrences
+            .iter()
+            .map(|(rival, _)| *rival)
+            .collect();
+        let fits: Vec<Vec<usize>> = members
+            .iter()
+            .map(|member| {
+                let mut fits = self.rivals_of(values, *member, attribute, &rivals);
+                fits.retain(|rival| self.try_out(values, *member, attribute, *rival));
+                fits
+            })
+            .collect();
+        let Some(matched) = Matching::of(&fits, &contest.occurrences) else {
             return;
         };
         for (member, rival) in members.iter().zip(matched) {
@@ -98,20 +142,20 @@ impl<'a> Check<'a> {
         &mut self,
         values: &[NodeRef<'a>],
         attribute: &'a Attribute,
-        rivals: &[usize],
+        contest: &Contest,
         choices: &[Option<usize>],
     ) -> bool {
-        let are_counts_met = rivals.iter().all(|rival| {
-            let count = choices.iter().filter(|choice| **choice == Some(*rival));
-            let node = attribute.children.get(*rival);
-            node.is_some_and(|n| self.occurrences_of(n.occurrences).contains(count.count()))
+        let chosen = contest.members.iter();
+        let chosen = chosen.filter_map(|member| Some((*member, (*choices.get(*member)?)?)));
+        let chosen: Vec<(usize, usize)> = chosen.collect();
+        let are_counts_met = contest.occurrences.iter().all(|(rival, occurrences)| {
+            let count = chosen.iter().filter(|(_, choice)| choice == rival);
+            occurrences.contains(count.count())
         });
-        let chosen = choices.iter().enumerate();
-        let mut chosen = chosen.filter_map(|(member, choice)| Some((member, (*choice)?)));
         are_counts_met
-            && chosen.all(|(member, choice)| {
-                !rivals.contains(&choice) || self.try_out(values, member, attribute, choice)
-            })
+            && chosen
+                .into_iter()
+                .all(|(member, choice)| self.try_out(values, member, attribute, choice))
     }
 
     /// Returns whether a member meets a constraint without errors. Nothing is reported.
@@ -142,6 +186,43 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Members of a list, and the constraints that they may be assigned to.
+struct Contest {
+    members: Vec<usize>,
+    /// Each constraint, and the number of the members that it must and may have.
+    occurrences: Vec<(usize, Multiplicity)>,
+}
+
+impl Contest {
+    /// Returns the contest of the members with an archetype id for the constraints chosen for them.
+    fn as_chosen(values: &[NodeRef<'_>], choices: &[Option<usize>], id: &str) -> Contest {
+        let exactly = |count| Multiplicity {
+            lower: count,
+            upper: Some(count),
+        };
+        let mut members = Vec::new();
+        let mut occurrences: Vec<(usize, Multiplicity)> = Vec::new();
+        for (member, (value, choice)) in values.iter().zip(choices).enumerate() {
+            let Some(choice) = choice.filter(|_| fit::node_id(*value) == id) else {
+                continue;
+            };
+            members.push(member);
+            // `settle` ignores a contest with more members, so the others are not counted.
+            if members.len() > MAX_COMPARED {
+                break;
+            }
+            match occurrences.iter_mut().find(|(known, _)| *known == choice) {
+                Some((_, count)) => *count = exactly(count.lower + 1),
+                None => occurrences.push((choice, exactly(1))),
+            }
+        }
+        Contest {
+            members,
+            occurrences,
+        }
+    }
+}
+
 /// A matching of members and the occurrences of constraints.
 struct Matching<'m> {
     /// The constraints that each member meets.
@@ -158,14 +239,14 @@ struct Occurrence {
 impl Matching<'_> {
     /// Returns the constraint of each member, or `None` if some member or some required occurrence
     /// remains alone.
-    fn of(fits: &[Vec<usize>], constraints: Vec<(usize, Multiplicity)>) -> Option<Vec<usize>> {
+    fn of(fits: &[Vec<usize>], constraints: &[(usize, Multiplicity)]) -> Option<Vec<usize>> {
         let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
         let mut matching = Matching {
             fits,
             occurrences: Vec::new(),
         };
         // The required occurrences come first. An occurrence that is matched remains matched.
-        for (constraint, occurrences) in &constraints {
+        for (constraint, occurrences) in constraints {
             let lower = count(occurrences.lower);
             if lower > fits.len() {
                 return None;
@@ -180,7 +261,7 @@ impl Matching<'_> {
         {
             return None;
         }
-        for (constraint, occurrences) in &constraints {
+        for (constraint, occurrences) in constraints {
             let upper = occurrences.upper.map_or(fits.len(), count).min(fits.len());
             matching.add_occurrences(*constraint, upper.saturating_sub(count(occurrences.lower)));
         }
