@@ -12,7 +12,9 @@ fn is_unit_alone(form: &KeyTree<'_>) -> bool {
 
 /// Returns the class of the limits of an interval or a reference range in a value.
 fn class_of_limits(class: Cls, web: Option<&WebNode>, like: Option<Cls>) -> Option<Cls> {
-    let limits = like.or_else(|| parameter(web));
+    // The Reference Model declares `PARTICIPATION.time` as DV_INTERVAL<DV_DATE_TIME>.
+    let declared = Some(Cls::DV_DATE_TIME).filter(|_| class == Cls::PARTICIPATION);
+    let limits = like.or(declared).or_else(|| parameter(web));
     if class == Cls::DV_INTERVAL || class == Cls::REFERENCE_RANGE {
         return limits;
     }

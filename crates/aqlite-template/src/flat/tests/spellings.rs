@@ -171,3 +171,16 @@ fn an_activity_without_a_node_is_at_the_singular_of_its_attribute() {
     );
     assert_round_trip(&tree, &template, &web);
 }
+
+#[test]
+fn a_date_is_a_limit_of_the_time_of_a_participation() {
+    let (template, web) = parse_both(SMALL);
+    let at = "encounter/body_weight/_other_participation:0";
+    let members = json!({ "|magnitude": 70, format!("{at}|name"): "Berg",
+        format!("{at}|function"): "nurse", format!("{at}/_time/lower"): "2024-01-01" });
+    let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+    let found = canonical(&tree)["content"][0]["other_participations"][0]["time"].take();
+    let expected = json!({ "_type": "DV_DATE_TIME", "value": "2024-01-01" });
+    assert_eq!(found["lower"], expected);
+    assert_round_trip(&tree, &template, &web);
+}
