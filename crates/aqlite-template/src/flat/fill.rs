@@ -3,7 +3,7 @@
 use super::complete::{code_in, put_code};
 use super::form::{EMPTY_TREE, KeyTree, SegmentInstance};
 use super::party::mode;
-use super::read::{DocumentReader, attr_of, concrete_class};
+use super::read::{DocumentReader, attr_of, concrete_class, is_of};
 use super::single_value::{only_code, only_duration};
 use crate::draft::Draft;
 use crate::tree::Constraint;
@@ -79,6 +79,35 @@ impl<'r> DocumentReader<'r, '_> {
                 None => value,
             };
             self.place_object(draft, levels, last, made);
+            self.order_last(draft, web, levels, last);
+        }
+    }
+
+    /// Moves the last member of a list before the members of later nodes of the template.
+    fn order_last(
+        &mut self,
+        draft: &mut Draft<'r>,
+        web: &'r WebNode,
+        levels: &'r [Step],
+        last: &Step,
+    ) {
+        if let Some((level, rest)) = levels.split_first() {
+            let inner = self.object_of_level(draft, level);
+            return inner
+                .into_iter()
+                .for_each(|inner| self.order_last(inner, web, rest, last));
+        }
+        let members = draft.members_mut(last.attr);
+        let Some((made, earlier)) = members.split_last() else {
+            return;
+        };
+        let Some(own) = rank(web, made) else {
+            return;
+        };
+        // `read_parts` reads the members in the order of the template, so few ranks are computed.
+        let later = earlier.partition_point(|member| rank(web, member) <= Some(own));
+        if let Some(moved) = members.get_mut(later..) {
+            moved.rotate_right(1);
         }
     }
 
@@ -574,6 +603,17 @@ fn levels_above(kid: &WebNode) -> &[Step] {
     let own = 1 + usize::from(kid.element().is_some());
     let count = kid.steps.len().saturating_sub(own);
     kid.steps.get(..count).unwrap_or_default()
+}
+
+/// Returns the index of the child whose object a member is: by id and name, else by id, because
+/// the sender may have given a name.
+fn rank(web: &WebNode, member: &Draft<'_>) -> Option<usize> {
+    let id = member.text_along(&[Attr::ARCHETYPE_NODE_ID])?;
+    let find = |is_it: &dyn Fn(&Step) -> bool| {
+        let mut kids = web.children.iter();
+        kids.position(|kid| kid.steps.iter().any(is_it))
+    };
+    find(&|step| is_of(member, step)).or_else(|| find(&|step| step.id == id))
 }
 
 /// Returns the histories whose origin a segment of an OBSERVATION is; none for another segment.

@@ -315,7 +315,7 @@ impl<'r> DocumentReader<'r, '_> {
     }
 
     /// Returns the last object of a level. A missing one is created.
-    fn object_of_level<'d>(
+    pub fn object_of_level<'d>(
         &mut self,
         draft: &'d mut Draft<'r>,
         step: &'r Step,
@@ -711,7 +711,7 @@ fn bracketed(web: &WebNode) -> Option<String> {
 }
 
 /// Returns whether an object was created for a level.
-fn is_of(member: &Draft<'_>, step: &Step) -> bool {
+pub(super) fn is_of(member: &Draft<'_>, step: &Step) -> bool {
     let id = member
         .text_along(&[Attr::ARCHETYPE_NODE_ID])
         .unwrap_or_default();

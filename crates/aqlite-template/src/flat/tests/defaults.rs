@@ -464,6 +464,35 @@ fn the_only_value_of_an_optional_leaf_is_not_completed() {
 }
 
 #[test]
+fn the_only_value_is_at_the_place_of_its_node() {
+    let (constraint, _) = &only_values()[1];
+    let text = with_second(constraint);
+    let (front, behind) = text.split_once("<cardinality>").unwrap();
+    let second = front.rfind("<children xsi:type=\"C_COMPLEX_OBJECT\"><rm_type_name>ELEMENT");
+    let third = front[second.unwrap()..]
+        .replace("at0005", "at0007")
+        .replace(">3<", ">4<");
+    let term = "<term_definitions code=\"at0005\">";
+    let third_term =
+        "<term_definitions code=\"at0007\"><items id=\"text\">Third</items></term_definitions>";
+    let text = format!("{front}{third}<cardinality>{behind}");
+    let (template, web) = parse_both(&text.replacen(term, &format!("{third_term}{term}"), 1));
+    let third = AT
+        .replace("weight", "third")
+        .replace("body_third", "body_weight");
+    for name in ["Third", "Own name"] {
+        let members = json!({ "|magnitude": 70, &third: 4, format!("{third}/_name"): name });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+        let items = canonical(&tree)["content"][0]["data"]["events"][0]["data"]["items"].take();
+        let ids: Vec<_> = (0..3)
+            .map(|i| items[i]["archetype_node_id"].clone())
+            .collect();
+        assert_eq!(ids, ["at0004", "at0005", "at0007"], "{name}");
+        assert_round_trip(&tree, &template, &web);
+    }
+}
+
+#[test]
 fn a_participation_without_a_performer_is_of_the_subject() {
     let (template, web) = parse_both(SMALL);
     let entry = "encounter/body_weight/_other_participation:0";
