@@ -4,6 +4,7 @@ use super::fit::plain_name;
 use super::pattern::Pattern;
 use super::tree::{
     Attribute, Binding, Constraint, Interval, Node, OrdinalItem, QuantityItem, Validity,
+    terminology_of,
 };
 use super::validate::{Check, Step, is_leaf};
 use aqlite_rm::class::{Attr, Cls};
@@ -22,10 +23,12 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
     match &node.constraint {
         Constraint::Open | Constraint::Slot { .. } => {}
         Constraint::CodeSet { reference } => {
-            let named = reference
-                .strip_prefix("terminology:")
-                .map(|r| r.split(['?', '/', '&']).next().unwrap_or_default());
-            code(check, value, named.unwrap_or_default(), &[]);
+            code(
+                check,
+                value,
+                terminology_of(reference).unwrap_or_default(),
+                &[],
+            );
         }
         Constraint::Boolean {
             true_valid,

@@ -321,6 +321,15 @@ pub struct QuantityItem {
     pub precision: Option<Interval<f64>>,
 }
 
+/// Returns the terminology in the reference of a value set, which precedes a subset:
+/// `terminology:SNOMED-CT?subset=problems`. `None` if the reference does not begin like this.
+pub(super) fn terminology_of(reference: &str) -> Option<&str> {
+    let named = reference.strip_prefix("terminology:")?;
+    let name = named.split(['?', '/', '&']).next()?;
+    // An address such as `http://snomed.info/sct` names no terminology.
+    Some(if name.ends_with(':') { "" } else { name })
+}
+
 /// A value and symbol of an ordinal or a scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrdinalItem {
@@ -619,6 +628,19 @@ impl<T: TextForm + PartialEq> fmt::Display for Interval<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn terminology_of_a_value_set_precedes_its_subset() {
+        for (reference, terminology) in [
+            ("terminology:SNOMED-CT?subset=problems", Some("SNOMED-CT")),
+            ("terminology:ICD10", Some("ICD10")),
+            ("terminology:http://snomed.info/sct?fhir_vs=1", Some("")),
+            ("terminology://fhir.hl7.org/ValueSet/$expand", Some("")),
+            ("ac0001", None),
+        ] {
+            assert_eq!(terminology_of(reference), terminology, "{reference}");
+        }
+    }
 
     #[test]
     fn versions_are_normalized_to_three_numbers() {

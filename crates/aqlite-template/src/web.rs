@@ -9,7 +9,7 @@ mod input;
 mod print;
 mod text;
 
-use super::tree::{Constraint, Multiplicity, Node, Template};
+use super::tree::{Constraint, Multiplicity, Node, Template, terminology_of};
 use aqlite_rm::class::{Attr, Cls};
 
 pub(super) use input::{DURATION_FIELDS, blank, proportion_kinds};
@@ -176,6 +176,19 @@ impl WebNode {
     /// Returns the terminology and the permitted codes. An empty list permits any code of the
     /// terminology.
     pub fn codes(&self) -> Option<(&str, &[String])> {
+        self.codes_with(|reference| terminology_of(reference).unwrap_or(reference))
+    }
+
+    /// Returns the same with the terminology as the web template displays it: with the subset of a
+    /// value set.
+    pub fn displayed_codes(&self) -> Option<(&str, &[String])> {
+        self.codes_with(|reference| reference.strip_prefix("terminology:").unwrap_or(reference))
+    }
+
+    fn codes_with<'w>(
+        &'w self,
+        of_reference: impl Fn(&'w str) -> &'w str,
+    ) -> Option<(&'w str, &'w [String])> {
         let own = self.value.as_deref().into_iter();
         own.chain(self.constraints_at(&["defining_code"]))
             .find_map(|node| match &node.constraint {
@@ -185,10 +198,7 @@ impl WebNode {
                 Constraint::CodeSet { reference } if reference.starts_with("ac") => {
                     Some(("", [].as_slice()))
                 }
-                Constraint::CodeSet { reference } => Some((
-                    reference.strip_prefix("terminology:").unwrap_or(reference),
-                    [].as_slice(),
-                )),
+                Constraint::CodeSet { reference } => Some((of_reference(reference), [].as_slice())),
                 _ => None,
             })
     }

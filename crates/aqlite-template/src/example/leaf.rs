@@ -2,7 +2,7 @@
 //! used.
 
 use super::super::leaf;
-use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
+use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem, terminology_of};
 use super::Draft;
 use super::{Generator, Limit, Made, constrained, defaults, is_forbidden};
 use aqlite_rm as rm;
@@ -280,9 +280,6 @@ impl<'t> Generator<'t> {
 
     /// Returns the terminology of an external value set.
     pub(super) fn code_set(&self, node: &Node, reference: &str) -> String {
-        let named = reference
-            .strip_prefix("terminology:")
-            .and_then(|r| r.split(['?', '/', '&']).next());
         let bound = || {
             let bindings = self
                 .template
@@ -295,7 +292,8 @@ impl<'t> Generator<'t> {
                 .find(|binding| binding.code == reference)
                 .map(|binding| binding.set.as_str())
         };
-        named.or_else(bound).unwrap_or_default().to_owned()
+        let named = terminology_of(reference).or_else(bound);
+        named.unwrap_or_default().to_owned()
     }
 
     /// Returns the text of a code: from the openEHR terminology or the template, else the display

@@ -326,11 +326,13 @@ impl<'r> DocumentReader<'r, '_> {
         let given = draft.copy_along(TERMINOLOGY);
         let of_template = web.and_then(WebNode::codes).map(|(t, _)| t);
         let of_template = of_template.filter(|t| !t.is_empty());
+        let displayed = web.and_then(WebNode::displayed_codes).map(|(t, _)| t);
+        let is_of_template = |given: &str| of_template.is_some() && displayed == Some(given);
         // Clients send many terminologies for null flavours, but the model permits one.
         let terminology = match given {
             Some(_) if at == Attr::NULL_FLAVOUR => Cow::Borrowed("openehr"),
-            Some(given) => given,
-            None => Cow::Borrowed(of_template.unwrap_or(usual_terminology(at))),
+            Some(given) if !is_of_template(&given) => given,
+            _ => Cow::Borrowed(of_template.unwrap_or(usual_terminology(at))),
         };
         put_code(draft, terminology.clone(), code.clone(), None);
         if draft.get(Attr::VALUE).is_none() {

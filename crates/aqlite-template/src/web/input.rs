@@ -294,7 +294,7 @@ impl InputWriter<'_, '_> {
             || web
                 .constraints_at(&["value"])
                 .any(|n| matches!(&n.constraint, Constraint::Text { open: true, .. }));
-        let (terminology, codes) = web.codes().unwrap_or_default();
+        let (terminology, codes) = web.displayed_codes().unwrap_or_default();
         if codes.is_empty() {
             self.any_code(terminology, is_open);
         } else {

@@ -493,6 +493,36 @@ fn the_only_value_is_at_the_place_of_its_node() {
 }
 
 #[test]
+fn a_code_of_a_value_set_has_its_terminology_without_the_subset() {
+    let set = "terminology:SNOMED-CT?subset=problems";
+    let (template, web) = parse_both(&with_second(&format!(
+        "<children xsi:type=\"C_COMPLEX_OBJECT\"><rm_type_name>DV_CODED_TEXT</rm_type_name><node_id/>\
+        <attributes xsi:type=\"C_SINGLE_ATTRIBUTE\"><rm_attribute_name>defining_code</rm_attribute_name>\
+        <children xsi:type=\"C_CODE_REFERENCE\"><rm_type_name>CODE_PHRASE</rm_type_name><node_id/>\
+        <referenceSetUri>{set}</referenceSetUri></children></attributes></children>"
+    )));
+    let displayed = r#""terminology":"SNOMED-CT?subset=problems""#;
+    assert!(web.to_json(&template).contains(displayed));
+    let key = "encounter/body_weight/events_at0003:0/second";
+    for (given, expected) in [
+        (Value::Null, "SNOMED-CT"),
+        (json!("SNOMED-CT"), "SNOMED-CT"),
+        (json!("SNOMED-CT?subset=problems"), "SNOMED-CT"),
+        (json!("ICD10"), "ICD10"),
+    ] {
+        let members = json!({ "|magnitude": 70, format!("{key}|code"): "386661006",
+            format!("{key}|value"): "Fever", format!("{key}|terminology"): given });
+        let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+        let value = canonical(&tree)["content"][0]["data"]["events"][0]["data"]["items"][1].take();
+        let found = &value["value"]["defining_code"]["terminology_id"]["value"];
+        assert_eq!(found, expected, "{given}");
+        let findings = crate::validate(tree.root().unwrap(), &template);
+        assert_eq!(findings.is_empty(), expected == "SNOMED-CT", "{findings:?}");
+        assert_round_trip(&tree, &template, &web);
+    }
+}
+
+#[test]
 fn a_participation_without_a_performer_is_of_the_subject() {
     let (template, web) = parse_both(SMALL);
     let entry = "encounter/body_weight/_other_participation:0";
