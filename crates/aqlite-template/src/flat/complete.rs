@@ -4,6 +4,7 @@ mod duration;
 mod ordinal;
 mod proportion;
 
+use super::fill::leads_to;
 use super::follow::FOLLOWED;
 use super::form::{KeyTree, Value};
 use super::party::{is_identifier, is_party, is_uuid, mode};
@@ -15,6 +16,7 @@ use crate::tree::{Constraint, Node, QuantityItem};
 use crate::web::WebNode;
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
+use aqlite_rm::order;
 use aqlite_rm::terminology::{self, CodeGroup};
 use duration::is_duration_part;
 use std::borrow::Cow;
@@ -172,15 +174,19 @@ impl<'r> DocumentReader<'r, '_> {
                 self.set_leaf(draft, &[Attr::VALUE], label);
             }
             _ if self.is_text_of(draft, text, web) => {}
-            _ => match self.code_with_text(web, text) {
-                Some((terminology, code)) => {
+            _ => match self.codes_with_text(web, text).as_slice() {
+                [] => self.set_leaf(draft, CODE, text),
+                // `complete_code` refuses the text, unless `|code` says which.
+                [_, _, ..] if draft.text_along(CODE).is_none() => {
+                    self.set_leaf(draft, &[Attr::VALUE], text)
+                }
+                [(terminology, code), ..] => {
                     self.set_leaf(draft, CODE, code);
                     if draft.text_along(TERMINOLOGY).is_none() {
                         self.set_leaf(draft, TERMINOLOGY, terminology);
                     }
                     self.set_leaf(draft, &[Attr::VALUE], text);
                 }
-                None => self.set_leaf(draft, CODE, text),
             },
         }
     }
@@ -194,35 +200,45 @@ impl<'r> DocumentReader<'r, '_> {
             Some(there) => there == text,
             None => {
                 let of_template = web.and_then(WebNode::codes).map(|(t, _)| t);
-                self.label(web, of_template.unwrap_or("openehr"), code)
-                    .is_some_and(|label| label == text)
+                self.has_text(web, of_template.unwrap_or("openehr"), code, text)
             }
         }
     }
 
-    /// Returns the code that the template offers with this text.
-    fn code_with_text(&self, web: Option<&'r WebNode>, text: &str) -> Option<(&'r str, &'r str)> {
-        let web = web?;
-        if attr_of(web) == Attr::CAREFLOW_STEP {
-            return self.step_with_text(text);
+    /// Returns the codes that the template offers with this text, each with its terminology.
+    fn codes_with_text(&self, web: Option<&'r WebNode>, text: &str) -> Vec<(&'r str, &'r str)> {
+        if web.is_some_and(|web| attr_of(web) == Attr::CAREFLOW_STEP) {
+            return self.steps_with_text(text);
         }
-        let (terminology, codes) = web.codes()?;
-        let found = codes.iter().find(|c| {
-            self.label(Some(web), terminology, c)
-                .is_some_and(|l| l == text)
-        })?;
-        Some((terminology, found))
+        let (terminology, codes) = web.and_then(WebNode::codes).unwrap_or_default();
+        let found = codes.iter();
+        let found = found.filter(|code| self.has_text(web, terminology, code, text));
+        order::distinct(found.map(|code| (terminology, code.as_str())))
     }
 
-    /// Returns the careflow step with this text, of the transition that is being read.
-    fn step_with_text(&self, text: &str) -> Option<(&'r str, &'r str)> {
-        let transition = self.transition?;
-        let mut steps = transition.transitions.iter().map(|(code, _)| code);
-        let found = steps.find(|code| {
-            self.label(Some(transition), "local", code)
-                .is_some_and(|label| label == text)
-        })?;
-        Some(("local", found))
+    /// Returns the careflow steps with this text, of the transition that is being read. If some of
+    /// them lead to its state, the others are left out.
+    fn steps_with_text(&self, text: &str) -> Vec<(&'r str, &'r str)> {
+        let steps = self.transition.map_or(&[][..], |t| &t.transitions);
+        let found = steps.iter();
+        let found = found.filter(|(code, _)| self.has_text(self.transition, "local", code, text));
+        let mut found: Vec<&(String, Vec<String>)> = found.collect();
+        if let Some(state) = self.state.as_deref().or(self.usual_state()) {
+            narrow(&mut found, |(_, states)| leads_to(states, state));
+        }
+        order::distinct(found.into_iter().map(|(code, _)| ("local", code.as_str())))
+    }
+
+    /// Returns whether a code has a text.
+    pub fn has_text(
+        &self,
+        web: Option<&'r WebNode>,
+        terminology: &str,
+        code: &str,
+        text: &str,
+    ) -> bool {
+        let label = self.label(web, terminology, code);
+        label.is_some_and(|label| label == text)
     }
 
     /// Returns the text of a code: from the openEHR terminology, or from the template in the
@@ -262,7 +278,12 @@ impl<'r> DocumentReader<'r, '_> {
     ) {
         let class = draft.class();
         match class {
-            Cls::DV_CODED_TEXT => self.complete_code(draft, web, at),
+            Cls::DV_CODED_TEXT => {
+                self.complete_code(draft, web, at);
+                if at == Attr::CURRENT_STATE {
+                    self.state = draft.copy_along(CODE);
+                }
+            }
             Cls::DV_STATE => self.complete_state(draft, web),
             Cls::CODE_PHRASE => complete_phrase(draft, at),
             Cls::DV_QUANTITY => self.complete_quantity(draft, web),
@@ -377,12 +398,14 @@ impl<'r> DocumentReader<'r, '_> {
     /// Completes a coded text without a code by the code that has its text.
     fn complete_code_of_text(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
         let text = draft.copy_along(&[Attr::VALUE]).unwrap_or_default();
-        match (self.code_with_text(web, &text), group_of(at)) {
-            (Some((terminology, code)), _) => {
-                put_code(draft, terminology.into(), code.into(), None)
+        let found = self.codes_with_text(web, &text);
+        match (found.as_slice(), group_of(at)) {
+            ([(terminology, code)], _) => {
+                put_code(draft, (*terminology).into(), (*code).into(), None)
             }
-            (None, Some(group)) => self.complete_from_group(draft, group, &text),
-            (None, None) => {
+            ([_, ..], _) => self.refuse_several(web, &found),
+            ([], Some(group)) => self.complete_from_group(draft, group, &text),
+            ([], None) => {
                 let text = shown(&text);
                 let message = format!(
                     "the code is missing, and no code of the template has the text `{text}`"
@@ -390,6 +413,19 @@ impl<'r> DocumentReader<'r, '_> {
                 self.refuse_here("FLT0108", message, &[]);
             }
         }
+    }
+
+    /// Reports given values that fit several codes of the template.
+    fn refuse_several(&mut self, web: Option<&'r WebNode>, codes: &[(&str, &str)]) {
+        let mut named = Vec::new();
+        for (terminology, code) in codes.iter().take(SHOWN_CODES) {
+            let label = self.label(web, terminology, code).unwrap_or_default();
+            named.push(format!("`{code}` ({label})"));
+        }
+        let named = named.join(", ");
+        let message = format!("several codes of the template fit, such as {named}: give `|code`");
+        let near = format!("{}|code", self.path);
+        self.refuse_here("FLT0108", message, &[&near]);
     }
 
     pub(super) fn complete_quantity(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
@@ -453,6 +489,16 @@ impl<'r> DocumentReader<'r, '_> {
         }
         complete_interval(&mut interval);
         draft.put(Attr::RANGE, interval);
+    }
+}
+
+/// The maximum number of codes that a finding lists.
+const SHOWN_CODES: usize = 10;
+
+/// Keeps the items that fit, if there are any.
+fn narrow<T>(items: &mut Vec<T>, fits: impl Fn(&T) -> bool) {
+    if items.iter().any(&fits) {
+        items.retain(fits);
     }
 }
 

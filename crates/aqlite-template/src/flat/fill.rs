@@ -401,16 +401,20 @@ impl<'r> DocumentReader<'r, '_> {
             .and_then(|step| web.transitions.iter().find(|(code, _)| code == step))
             .map(|(_, states)| states.as_slice());
         let only = only_state(web);
-        let asked = self.context.text("action_ism_transition_current_state");
-        let asked = asked.map(|a| code_in(&terminology::INSTRUCTION_STATES, a).unwrap_or(a));
         let code = states
             .and_then(|s| s.first())
             .map(String::as_str)
             .or(only)
-            .or(asked)
+            .or(self.usual_state())
             // 532 is "completed".
             .unwrap_or("532");
         draft.put(Attr::CURRENT_STATE, openehr(code));
+    }
+
+    /// Returns the state of `ctx` for transitions without one.
+    pub fn usual_state(&self) -> Option<&'r str> {
+        let asked = self.context.text("action_ism_transition_current_state")?;
+        code_in(&terminology::INSTRUCTION_STATES, asked).or(Some(asked))
     }
 
     fn fill_activity(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
@@ -651,14 +655,18 @@ fn only_step<'w>(transition: &'w WebNode, state: &str) -> Option<&'w str> {
     let mut steps = transition.children.iter();
     let step = steps.find(|child| attr_of(child) == Attr::CAREFLOW_STEP)?;
     let is_required = step.last_step()?.occurrences.lower > 0;
-    let leads_there = |states: &[String]| states.is_empty() || states.iter().any(|s| s == state);
     let alternatives = transition.transitions.iter();
-    let alternatives = alternatives.filter(|(_, states)| leads_there(states));
+    let alternatives = alternatives.filter(|(_, states)| leads_to(states, state));
     let mut codes = alternatives.map(|(code, _)| code);
     let only = codes
         .next()
         .filter(|code| is_required && !code.is_empty())?;
     codes.all(|code| code == only).then_some(only)
+}
+
+/// Returns whether an alternative of a transition with these states leads to a state.
+pub(super) fn leads_to(states: &[String], state: &str) -> bool {
+    states.is_empty() || states.iter().any(|s| s == state)
 }
 
 /// Returns the class of the subject of an entry.

@@ -43,6 +43,7 @@ pub(super) fn read_document(
         is_strict: now.is_some(),
         origin: None,
         transition: None,
+        state: None,
         instructions: None,
         copied: 0,
         path: String::new(),
@@ -73,6 +74,8 @@ pub(super) struct DocumentReader<'r, 'a> {
     pub origin: Option<&'r str>,
     /// The ISM_TRANSITION whose parts are being read. It knows the codes of its careflow step.
     pub transition: Option<&'r WebNode>,
+    /// The code of the state of this transition, if it has been read.
+    pub state: Option<Cow<'r, str>>,
     /// The INSTRUCTIONs of the document, collected when the first reference to one is read.
     pub instructions: Option<Rc<Instructions<'r, 'a>>>,
     /// The number of objects of `ctx` that were copied into the document.
@@ -225,6 +228,7 @@ impl<'r> DocumentReader<'r, '_> {
         }
         let transition = Some(web).filter(|_| class == Cls::ISM_TRANSITION);
         let outer = std::mem::replace(&mut self.transition, transition);
+        self.state = None;
         self.read_parts(&mut draft, web, form);
         self.transition = outer;
         for given in &form.values {

@@ -1,6 +1,6 @@
 //! Ordinals and scales: number, code and text of an item of a list.
 
-use super::put_code;
+use super::{narrow, put_code};
 use crate::draft::Draft;
 use crate::flat::read::DocumentReader;
 use crate::flat::suffix::{SYMBOL_CODE, SYMBOL_TERMINOLOGY};
@@ -10,13 +10,12 @@ use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::number;
 use std::borrow::Cow;
 
-/// The item of a list of ordinals that a text addresses, by one of its properties.
-enum OrdinalText<'r> {
-    Number(&'r OrdinalItem),
-    Code(&'r OrdinalItem),
-    Label(&'r OrdinalItem),
-    /// No item of the list.
-    Unknown,
+/// The property of an item of a list of ordinals that a text states.
+#[derive(Clone, Copy, PartialEq)]
+enum Property {
+    Number,
+    Code,
+    Label,
 }
 
 impl<'r> DocumentReader<'r, '_> {
@@ -31,48 +30,78 @@ impl<'r> DocumentReader<'r, '_> {
         is_main: bool,
     ) {
         let given = draft.copy_along(SYMBOL_CODE);
-        let may_be = |item: &OrdinalItem| is_main || given.as_ref().is_none_or(|g| *g == item.code);
         let label: &[Attr] = &[Attr::SYMBOL, Attr::VALUE];
-        match self.ordinal_of(web, text, given.as_deref()) {
-            OrdinalText::Number(item) | OrdinalText::Code(item) if may_be(item) => {
-                self.set_ordinal(draft, item, is_main)
-            }
-            OrdinalText::Label(item) if may_be(item) => {
+        let (property, mut items) = self.ordinals_of(web, text, given.as_deref());
+        self.narrow_ordinals(&mut items, draft, web);
+        let is_only = items.len() == 1 || given.is_some() || property == Property::Code;
+        let may_be = |item: &OrdinalItem| is_main || given.as_ref().is_none_or(|g| *g == item.code);
+        match items.first() {
+            Some(item) if may_be(item) && is_only => {
                 self.set_ordinal(draft, item, is_main);
-                self.set_leaf(draft, label, text);
+                if property == Property::Label {
+                    self.set_leaf(draft, label, text);
+                }
             }
-            OrdinalText::Unknown if is_main && given.as_deref() == Some(text) => {}
+            // Other values may still select one of the items: `complete_ordinal` decides.
+            Some(item) if may_be(item) && property == Property::Number => {
+                self.set_leaf(draft, &[Attr::VALUE], text)
+            }
+            None if is_main && given.as_deref() == Some(text) => {}
             // The text of an unknown ordinal is kept, so that it can be reported.
             _ => self.set_leaf(draft, label, text),
         }
     }
 
-    /// Returns the item of the template that a text addresses. `given` is the code of the symbol.
-    fn ordinal_of(
+    /// Returns the items of the template that a text addresses. `given` is the code of the symbol.
+    fn ordinals_of(
         &self,
         web: Option<&'r WebNode>,
         text: &str,
         given: Option<&str>,
-    ) -> OrdinalText<'r> {
-        let list = ordinals(web);
-        let has_label = |item: &&OrdinalItem| {
-            let label = self.label(web, &item.terminology, &item.code);
-            label.is_some_and(|label| label == text)
-        };
-        // Two items may have the same text, so the item of the given code is tried first.
-        let of_given = list.iter().find(|item| given == Some(item.code.as_str()));
-        if let Some(item) = of_given.filter(has_label) {
-            return OrdinalText::Label(item);
-        }
+    ) -> (Property, Vec<&'r OrdinalItem>) {
         let number = number::parse(text);
-        let has_number = |item: &&OrdinalItem| number.is_some_and(|n| n == item.value);
         let code = text.split("::").next().unwrap_or(text);
-        let by_number = list.iter().find(has_number).map(OrdinalText::Number);
-        let by_code = || list.iter().find(|item| item.code == code);
-        by_number
-            .or_else(|| by_code().map(OrdinalText::Code))
-            .or_else(|| list.iter().find(has_label).map(OrdinalText::Label))
-            .unwrap_or(OrdinalText::Unknown)
+        let is_of = |property: Property, item: &OrdinalItem| match property {
+            Property::Number => number.is_some_and(|n| n == item.value),
+            Property::Code => item.code == code,
+            Property::Label => self.has_label(web, item, text),
+        };
+        let list = ordinals(web);
+        let is_given = |item: &OrdinalItem| given == Some(item.code.as_str());
+        let mut of_given = list.iter().filter(|item| is_given(item));
+        // The text of an item may be the number of another one, so that of the given code is first.
+        let is_label = of_given.any(|item| is_of(Property::Label, item));
+        let mut others = [Property::Number, Property::Code].into_iter();
+        let property = others
+            .find(|property| !is_label && list.iter().any(|item| is_of(*property, item)))
+            .unwrap_or(Property::Label);
+        let items = list.iter().filter(|item| is_of(property, item));
+        (property, items.collect())
+    }
+
+    fn has_label(&self, web: Option<&'r WebNode>, item: &OrdinalItem, text: &str) -> bool {
+        self.has_text(web, &item.terminology, &item.code, text)
+    }
+
+    /// Keeps the items with the given code, number and text, as far as there are any.
+    fn narrow_ordinals(
+        &self,
+        items: &mut Vec<&'r OrdinalItem>,
+        draft: &Draft<'r>,
+        web: Option<&'r WebNode>,
+    ) {
+        if let Some(code) = draft.text_along(SYMBOL_CODE) {
+            narrow(items, |item| item.code == code);
+        }
+        if let Some(number) = draft.text_along(&[Attr::VALUE]).and_then(number::parse) {
+            narrow(items, |item| item.value == number);
+        }
+        if let Some(text) = draft.text_along(&[Attr::SYMBOL, Attr::VALUE]) {
+            narrow(items, |item| self.has_label(web, item, text));
+        }
+        if items.iter().all(|item| Some(item) == items.first()) {
+            items.truncate(1);
+        }
     }
 
     /// Sets the code of an item. The main value also contradicts another number.
@@ -93,12 +122,21 @@ impl<'r> DocumentReader<'r, '_> {
         let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
         let terminology = draft.copy_along(SYMBOL_TERMINOLOGY);
         let number = draft.text_along(&[Attr::VALUE]).and_then(number::parse);
-        let found = ordinals(web).iter().find(|i| match (&code, number) {
+        let found = ordinals(web).iter().filter(|i| match (&code, number) {
             (Some(code), _) => i.code == *code,
             (None, Some(number)) => i.value.total_cmp(&number).is_eq(),
-            (None, None) => text.is_some() && self.label(web, &i.terminology, &i.code) == text,
+            (None, None) => text
+                .as_ref()
+                .is_some_and(|text| self.has_label(web, i, text)),
         });
-        if let Some(item) = found {
+        let mut found: Vec<&OrdinalItem> = found.collect();
+        self.narrow_ordinals(&mut found, draft, web);
+        // A code can have several items: the first one counts.
+        if found.len() > 1 && code.is_none() {
+            let codes = found.iter().map(|i| (&*i.terminology, &*i.code));
+            return self.refuse_several(web, &codes.collect::<Vec<_>>());
+        }
+        if let Some(item) = found.first() {
             if number.is_none() {
                 put_number(draft, item.value);
             }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The template with a list of ordinals. Two of them have the same text, and one has a number as
-/// its text.
+/// The template with a list of ordinals. Two of them have the same text, two the same number, and
+/// one has a number as its text.
 fn ordinals() -> (Template, WebTemplate) {
     let item = |number: &str, code: &str| {
         format!(
@@ -15,6 +15,7 @@ fn ordinals() -> (Template, WebTemplate) {
         ("1", "at0011"),
         ("2", "at0012"),
         ("3", "at0013"),
+        ("3", "at0014"),
     ];
     let list: String = list.map(|(number, code)| item(number, code)).concat();
     let start = SMALL
@@ -36,6 +37,7 @@ fn ordinals() -> (Template, WebTemplate) {
         ("at0011", "Some"),
         ("at0012", "Some"),
         ("at0013", "7"),
+        ("at0014", "All"),
     ];
     let terms = terms.map(|(code, text)| term(code, text)).concat();
     let last = r#"<term_definitions code="at0004">"#;
@@ -50,7 +52,18 @@ fn an_ordinal_is_given_by_number_code_or_text() {
         (json!({ "": "2.0" }), Ok((2, "at0012", "Some"))),
         (json!({ "": "at0012" }), Ok((2, "at0012", "Some"))),
         (json!({ "": "at0012::Some" }), Ok((2, "at0012", "Some"))),
-        (json!({ "": "Some" }), Ok((1, "at0011", "Some"))),
+        (json!({ "": "Some" }), Err("FLT0108")),
+        (
+            json!({ "": "Some", "|ordinal": 2 }),
+            Ok((2, "at0012", "Some")),
+        ),
+        (json!({ "": 3 }), Err("FLT0108")),
+        (
+            json!({ "": 3, "|code": "at0014" }),
+            Ok((3, "at0014", "All")),
+        ),
+        (json!({ "": 3, "|value": "All" }), Ok((3, "at0014", "All"))),
+        (json!({ "": 3, "|value": "None" }), Err("FLT0107")),
         (json!({ "": "7" }), Ok((3, "at0013", "7"))),
         (
             json!({ "": "Some", "|code": "at0012" }),
@@ -64,7 +77,20 @@ fn an_ordinal_is_given_by_number_code_or_text() {
             json!({ "": "at0099", "|code": "at0099", "|ordinal": 9 }),
             Ok((9, "at0099", "at0099")),
         ),
-        (json!({ "|value": "Some" }), Ok((1, "at0011", "Some"))),
+        (json!({ "|value": "Some" }), Err("FLT0108")),
+        (
+            json!({ "|value": "Some", "|ordinal": 1 }),
+            Ok((1, "at0011", "Some")),
+        ),
+        (
+            json!({ "|value": "Some", "": 2 }),
+            Ok((2, "at0012", "Some")),
+        ),
+        (
+            json!({ "|value": "3", "|code": "at0014" }),
+            Ok((3, "at0014", "All")),
+        ),
+        (json!({ "|value": "3" }), Err("FLT0108")),
         (json!({ "|value": "2" }), Ok((2, "at0012", "Some"))),
         (json!({ "|value": "at0012" }), Ok((2, "at0012", "Some"))),
         (
@@ -76,6 +102,12 @@ fn an_ordinal_is_given_by_number_code_or_text() {
             Ok((2, "at0012", "Many")),
         ),
         (json!({ "|ordinal": 2 }), Ok((2, "at0012", "Some"))),
+        (json!({ "|ordinal": 3 }), Err("FLT0108")),
+        (
+            json!({ "|ordinal": 3, "|value": "7" }),
+            Ok((3, "at0013", "7")),
+        ),
+        (json!({ "|ordinal": 3, "|value": "Few" }), Err("FLT0108")),
         (json!({ "|code": "at0013" }), Ok((3, "at0013", "7"))),
     ] {
         let keys = members.as_object().unwrap().iter();
@@ -97,4 +129,17 @@ fn an_ordinal_is_given_by_number_code_or_text() {
         let found = found.map_err(|findings| findings[0].code);
         assert_eq!(found, expected, "{members}");
     }
+}
+
+#[test]
+fn a_number_of_several_ordinals_is_refused_with_their_codes() {
+    let (template, web) = ordinals();
+    let text = flat(&json!({ "|ordinal": 3 }));
+    let found = read(&text, Shape::Flat, &template, &web, NOW).unwrap_err();
+    let listed =
+        "several codes of the template fit, such as `at0013` (7), `at0014` (All): give `|code`";
+    assert_eq!(found[0].message, listed);
+    assert_eq!(found[0].expected, Some(format!("{AT}|code")));
+    let text = flat(&json!({ "|code": "at0013" }));
+    assert!(read(&text, Shape::Flat, &template, &web, NOW).is_ok());
 }

@@ -172,6 +172,90 @@ fn an_activity_without_a_node_is_at_the_singular_of_its_attribute() {
     assert_round_trip(&tree, &template, &web);
 }
 
+/// The template of an order in which two codes have one text, and two careflow steps have one.
+fn with_equal_texts() -> (Template, WebTemplate) {
+    let order = include_str!("../../../../../tests/cases/template/order.opt");
+    let text = order.replace(">Sample sent<", ">Sample taken<");
+    parse_both(&text.replace(">Service started<", ">Service planned<"))
+}
+
+#[test]
+fn a_text_of_several_codes_needs_another_key() {
+    let (template, web) = with_equal_texts();
+    let taken = "/content/0/description/items/0/value";
+    let step = "/content/0/ism_transition/careflow_step";
+    let key = |key: &str| format!("report/service:0/{key}");
+    for (members, expected) in [
+        (
+            json!({ "what_was_done": "Sample taken" }),
+            Err("what_was_done"),
+        ),
+        (
+            json!({ "what_was_done|value": "Sample taken" }),
+            Err("what_was_done"),
+        ),
+        (
+            json!({ "what_was_done": "Sample taken", "what_was_done|code": "at0008" }),
+            Ok((taken, "at0008")),
+        ),
+        (
+            json!({ "what_was_done|value": "Sample taken", "what_was_done|code": "at0008" }),
+            Ok((taken, "at0008")),
+        ),
+        (
+            json!({ "ism_transition/careflow_step|value": "Service planned" }),
+            Err("ism_transition/careflow_step"),
+        ),
+        (
+            json!({ "ism_transition/careflow_step|value": "Service planned", "ism_transition/current_state|code": "532" }),
+            Err("ism_transition/careflow_step"),
+        ),
+        (
+            json!({ "ism_transition/careflow_step|value": "Service planned", "ism_transition/current_state|value": "active" }),
+            Ok((step, "at0005")),
+        ),
+        (
+            json!({ "ism_transition/careflow_step": "Service planned", "ism_transition/current_state|code": "526" }),
+            Ok((step, "at0004")),
+        ),
+        (
+            json!({ "ism_transition/careflow_step|value": "Service done", "ism_transition/current_state|code": "532" }),
+            Ok((step, "at0006")),
+        ),
+    ] {
+        let given = members.as_object().unwrap().iter();
+        let given = given
+            .map(|(end, value)| (key(end), value.clone()))
+            .collect();
+        let found = read(
+            &flat(&Value::Object(given)),
+            Shape::Flat,
+            &template,
+            &web,
+            NOW,
+        );
+        let found = found.map_err(|findings| (findings[0].code, findings[0].path.clone()));
+        let found = found.map(|tree| canonical(&tree));
+        match expected {
+            Ok((path, code)) => {
+                let coded = found.as_ref().unwrap().pointer(path).unwrap();
+                assert_eq!(coded["defining_code"]["code_string"], code, "{members}");
+            }
+            Err(end) => assert_eq!(found.unwrap_err(), ("FLT0108", key(end)), "{members}"),
+        }
+    }
+}
+
+#[test]
+fn the_state_of_the_context_selects_among_careflow_steps_with_one_text() {
+    let (template, web) = with_equal_texts();
+    let members = json!({ "ctx/action_ism_transition_current_state": "active",
+        "report/service:0/ism_transition/careflow_step|value": "Service planned" });
+    let tree = read(&flat(&members), Shape::Flat, &template, &web, NOW).unwrap();
+    let step = canonical(&tree)["content"][0]["ism_transition"]["careflow_step"].take();
+    assert_eq!(step["defining_code"]["code_string"], "at0005");
+}
+
 #[test]
 fn a_date_is_a_limit_of_the_time_of_a_participation() {
     let (template, web) = parse_both(SMALL);
