@@ -2,7 +2,7 @@
 
 use super::problem::{CheckedText, Problem};
 use crate::data::content::Content;
-use crate::data::document::{Document, Reader};
+use crate::data::document::{Document, Reader, below};
 use crate::data::files::{self, SourceFile};
 use crate::data::load::is_lines;
 use crate::data::locate::span_of;
@@ -10,6 +10,8 @@ use crate::data::templates::{self, Templates, may_be_template};
 use crate::progress::Progress;
 use aqlite::diag::{Diagnostic, Finding, Span};
 use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::imported::standard_form;
+use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::rm::validate::validate;
 use aqlite::template::Template;
 use aqlite::{aql, gdl, template};
@@ -117,11 +119,24 @@ impl Checker<'_> {
         findings.iter().map(problem).collect()
     }
 
-    /// Returns the findings of the model and of the template of a document.
+    /// Returns the findings of a document and of the VERSION around it.
     fn findings(&self, document: &Document) -> Vec<Finding> {
-        let Some(root) = document.tree.root() else {
-            return Vec::new();
-        };
+        let version = document.version.as_ref();
+        let mut findings = below(version.map_or_else(Vec::new, of_version), &document.place);
+        if let Some(root) = document.tree.root() {
+            let data = match version.and_then(Tree::root).map(NodeRef::class) {
+                Some(Cls::IMPORTED_VERSION) => "/item/data",
+                Some(_) => "/data",
+                None => "",
+            };
+            let place = format!("{}{data}", document.place);
+            findings.extend(below(self.of_data(root, document.is_draft), &place));
+        }
+        findings
+    }
+
+    /// Returns the findings of the model and of the template of a document.
+    fn of_data(&self, root: NodeRef<'_>, is_draft: bool) -> Vec<Finding> {
         let mut findings = validate(root);
         if root.class() != Cls::COMPOSITION {
             return findings;
@@ -130,7 +145,10 @@ impl Checker<'_> {
         let id = root.text_along(&id);
         match id.and_then(|id| self.templates.get(id)) {
             Some(found) => {
-                findings.extend(template::validate(root, &found.template));
+                findings.extend(match is_draft {
+                    true => template::validate_draft(root, &found.template),
+                    false => template::validate(root, &found.template),
+                });
                 template::label_findings(root, &found.template, &mut findings);
             }
             None if self.expects_templates => {
@@ -159,6 +177,15 @@ fn stated(text: &str, finding: &Finding) -> Option<Span> {
     let character = in_line.char_indices().nth(column.checked_sub(1)?);
     let at = start + character.map_or(in_line.len(), |(at, _)| at);
     Some(Span::new(at, at))
+}
+
+/// Returns the findings of the model in a VERSION without its data.
+fn of_version(version: &Tree) -> Vec<Finding> {
+    let mut bare = version.clone();
+    if let Some(id) = bare.root().map(NodeRef::id) {
+        bare.remove(id, Attr::DATA);
+    }
+    standard_form(bare).root().map_or_else(Vec::new, validate)
 }
 
 fn of_template(text: &str) -> Vec<Diagnostic> {

@@ -304,7 +304,11 @@ impl<'b> Builder<'b> {
         };
         let preceding = document.preceding.as_deref();
         let made = || self.versions.around(tree, &uid, preceding, committed);
-        let version = document.version.unwrap_or_else(made);
+        let has_uid = |version: &Tree| {
+            let root = version.root();
+            root.is_some_and(|root| root.text_along(&[Attr::UID, Attr::VALUE]).is_some())
+        };
+        let version = document.version.filter(has_uid).unwrap_or_else(made);
         let Some(root) = version.root() else {
             return;
         };

@@ -16,13 +16,20 @@ use serde_json::Value;
 const CREATION: &str = "249";
 /// The code of the change type and of the lifecycle state of a deletion.
 const DELETED: &str = "523";
+/// The lifecycle states of drafts, by code and rubric in the terminology of openEHR.
+const DRAFT: [&str; 4] = ["553", "incomplete", "801", "abandoned"];
 
 /// A document that was read: a COMPOSITION, an EHR_STATUS or a directory.
 pub struct Document {
     /// The document itself; empty for the deletion of one.
     pub tree: Tree,
-    /// The complete VERSION with the document, if the text has one.
+    /// The complete VERSION with the document, if the text has one: the stored form of an
+    /// IMPORTED_VERSION.
     pub version: Option<Tree>,
+    /// The path of the VERSION in the text, or else that of the document.
+    pub place: String,
+    /// Whether the version is incomplete, or was when it was abandoned.
+    pub is_draft: bool,
     /// The EHR that the text names.
     pub ehr: Option<String>,
     /// The uid that the text around the document names.
@@ -47,10 +54,18 @@ impl Document {
         Document {
             tree,
             version: None,
+            place: String::new(),
+            is_draft: false,
             ehr: None,
             uid: None,
             preceding: None,
         }
+    }
+
+    /// Returns the document, found at a path of the text around it.
+    pub fn at(mut self, path: &str) -> Document {
+        self.place.insert_str(0, path);
+        self
     }
 }
 
@@ -80,12 +95,10 @@ impl<'r> Reader<'r> {
         let parts = elements(text).map_err(|problem| vec![json::finding(text, problem)])?;
         let (mut all, mut findings) = (Vec::new(), Vec::new());
         for (number, part) in parts.into_iter().enumerate() {
+            let place = format!("[{number}]");
             match self.read(part) {
-                Ok(documents) => all.extend(documents),
-                Err(found) => findings.extend(found.into_iter().map(|finding| Finding {
-                    path: format!("[{number}]{}", finding.path),
-                    ..finding
-                })),
+                Ok(documents) => all.extend(documents.into_iter().map(|found| found.at(&place))),
+                Err(found) => findings.extend(below(found, &place)),
             }
         }
         if findings.is_empty() {
@@ -169,14 +182,13 @@ pub fn read_version(text: &str) -> Result<Document, Vec<Finding>> {
     };
     let document = document_of_version(tree);
     // The version of a deletion has no data, and its uid names the object.
-    match document.version.is_some() || document.tree.root().is_some() {
+    match document.uid.is_some() || document.tree.root().is_some() {
         true => Ok(document),
         false => Err(no_document(class)),
     }
 }
 
-/// Takes the document of a VERSION; its tree is empty for a deletion. The version itself is kept
-/// if it has a uid. Queries read the stored form of an IMPORTED_VERSION.
+/// Takes the document of a VERSION; its tree is empty for a deletion.
 fn document_of_version(version: Tree) -> Document {
     let imported = version
         .root()
@@ -186,13 +198,20 @@ fn document_of_version(version: Tree) -> Document {
     let root = version.root();
     let uid = root.and_then(|root| root.text_along(&[Attr::UID, Attr::VALUE]));
     let uid = uid.map(str::to_owned);
+    let state = [
+        Attr::LIFECYCLE_STATE,
+        Attr::DEFINING_CODE,
+        Attr::CODE_STRING,
+    ];
+    let state = root.and_then(|root| root.text_along(&state));
+    let is_draft = state.is_some_and(|code| DRAFT.contains(&code));
     let data = root.and_then(|root| root.get(Attr::DATA));
+    let tree = data.map_or_else(Tree::new, NodeRef::to_tree);
     Document {
-        tree: data.map_or_else(Tree::new, NodeRef::to_tree),
-        version: uid.is_some().then_some(version),
-        ehr: None,
+        version: Some(version),
+        is_draft,
         uid,
-        preceding: None,
+        ..Document::alone(tree)
     }
 }
 
@@ -225,12 +244,11 @@ fn bulk_line(text: &str) -> Result<Vec<Document>, Vec<Finding>> {
     let ehr = member("ehr_id").and_then(json::text);
     let uid = member("uid").and_then(json::text);
     let documents = match (found, member("composition")) {
-        (Some(tree), _) => vec![Document::alone(tree)],
+        (Some(tree), _) => vec![Document::alone(tree).at("/composition")],
         (None, Some(text)) => {
             let tree = json::read(text, Cls::COMPOSITION);
-            vec![Document::alone(
-                tree.map_err(|found| below(found, "composition"))?,
-            )]
+            let tree = tree.map_err(|found| below(found, "/composition"))?;
+            vec![Document::alone(tree).at("/composition")]
         }
         (None, None) => other_member(member("ehr_status"), member("contribution"))?,
     };
@@ -251,8 +269,8 @@ fn other_member(
         (Some("null"), _) => Ok(Vec::new()),
         (Some(text), _) => {
             let tree = json::read(text, Cls::EHR_STATUS);
-            let tree = tree.map_err(|found| below(found, "ehr_status"))?;
-            Ok(vec![Document::alone(tree)])
+            let tree = tree.map_err(|found| below(found, "/ehr_status"))?;
+            Ok(vec![Document::alone(tree).at("/ehr_status")])
         }
         (None, Some(text)) => contribution_data(text),
         (None, None) => Err(vec![unknown()]),
@@ -266,11 +284,14 @@ fn contribution_data(text: &str) -> Result<Vec<Document>, Vec<Finding>> {
     let part = |name: &str| all.iter().find(|(key, _)| key == name).map(|(_, v)| *v);
     let deletes = part("audit").and_then(states_deletion).unwrap_or(false);
     let versions = elements(part("versions").unwrap_or("[]")).map_err(malformed)?;
-    let read = |version: &str| {
-        let found = contribution_member(version, deletes);
-        found.map_err(|found| below(found, "contribution"))
+    let read = |(number, version): (usize, &str)| {
+        let place = format!("/contribution/versions[{number}]");
+        match contribution_member(version, deletes) {
+            Ok(document) => Ok(document.at(&place)),
+            Err(found) => Err(below(found, &place)),
+        }
     };
-    versions.into_iter().map(read).collect()
+    versions.into_iter().enumerate().map(read).collect()
 }
 
 /// Reads a member of a CONTRIBUTION. `deletes` is true if a member without a change type deletes.
@@ -279,22 +300,31 @@ fn contribution_member(text: &str, deletes: bool) -> Result<Document, Vec<Findin
     let part = |name: &str| parts.iter().find(|(key, _)| key == name).map(|(_, v)| *v);
     if let Some(item) = part("item") {
         // The item of an IMPORTED_VERSION is a version of another system.
-        let item = json::read(item, Cls::ORIGINAL_VERSION)?;
-        return Ok(document_of_version(item));
+        let item = json::read(item, Cls::ORIGINAL_VERSION);
+        let item = item.map_err(|found| below(found, "/item"))?;
+        return Ok(document_of_version(item).at("/item"));
     }
     let preceding = part("preceding_version_uid").and_then(object_version_id);
     let deletes = part("commit_audit")
         .and_then(states_deletion)
         .unwrap_or(deletes);
     let read = match part("data").filter(|_| !deletes) {
-        Some(data) => document(json::read(data, Cls::ANY)?)?,
+        Some(data) => {
+            let read = json::read(data, Cls::ANY).and_then(document);
+            read.map_err(|found| below(found, "/data"))?.at("/data")
+        }
         None if preceding.is_some() => Document::alone(Tree::new()),
         None => {
             let problem = "the version has neither `data` nor the version that it deletes";
-            return Err(vec![Finding::error("CLI0108", "/versions", problem)]);
+            return Err(vec![Finding::error("CLI0108", "", problem)]);
         }
     };
-    Ok(Document { preceding, ..read })
+    let state = part("lifecycle_state").and_then(|state| json::value(state).ok());
+    Ok(Document {
+        is_draft: state.is_some_and(|state| is_coded(&state, &DRAFT)),
+        preceding,
+        ..read
+    })
 }
 
 /// Returns the text of an OBJECT_VERSION_ID: that of its `value`, or the JSON text itself.
@@ -307,25 +337,34 @@ fn object_version_id(id: &str) -> Option<String> {
 /// Returns whether the change type of an audit is a deletion; `None` if it has no change type.
 fn states_deletion(audit: &str) -> Option<bool> {
     let audit = json::value(audit).ok()?;
-    let change_type = audit.get("change_type")?;
-    let texts = [
-        change_type.pointer("/defining_code/code_string"),
-        change_type.get("code_string"),
-        change_type.get("value"),
-        Some(change_type),
-    ];
-    let mut texts = texts.into_iter().flatten().filter_map(Value::as_str);
-    let is_deletion = |text: &str| text == DELETED || text.eq_ignore_ascii_case("deleted");
-    Some(texts.any(|text| is_deletion(text.trim())))
+    Some(is_coded(audit.get("change_type")?, &[DELETED, "deleted"]))
 }
 
-/// Returns findings about a member of a line, with paths from the line.
-fn below(findings: Vec<Finding>, member: &str) -> Vec<Finding> {
-    let moved = |finding: Finding| Finding {
-        path: format!("/{member}{}", finding.path),
-        ..finding
-    };
-    findings.into_iter().map(moved).collect()
+/// Returns whether a coded text, in any form that clients send, is one of these codes or rubrics.
+fn is_coded(coded: &Value, known: &[&str]) -> bool {
+    let texts = [
+        coded.pointer("/defining_code/code_string"),
+        coded.get("code_string"),
+        coded.get("value"),
+        Some(coded),
+    ];
+    let mut texts = texts.into_iter().flatten().filter_map(Value::as_str);
+    texts.any(|text| {
+        let mut known = known.iter();
+        known.any(|known| text.trim().eq_ignore_ascii_case(known))
+    })
+}
+
+/// Returns findings about a part of a text at `place`, with paths from the text.
+pub fn below(mut findings: Vec<Finding>, place: &str) -> Vec<Finding> {
+    for Finding { path, .. } in &mut findings {
+        // The Reference Model has `/` for the root.
+        match path == "/" && !place.is_empty() {
+            true => place.clone_into(path),
+            false => path.insert_str(0, place),
+        }
+    }
+    findings
 }
 
 fn unknown() -> Finding {

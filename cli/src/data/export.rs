@@ -1,6 +1,6 @@
 //! Lines of an export of the service (`GET /v1/admin/export`): records with their digests.
 
-use super::document::{Document, read_version};
+use super::document::{Document, below, read_version};
 use aqlite::diag::Finding;
 use aqlite::document::digest_of_text;
 use aqlite::rm::json::{self, elements, members};
@@ -28,11 +28,13 @@ pub fn read(line: &str) -> Result<Vec<Document>, Vec<Finding>> {
     let versions = elements(versions).map_err(malformed)?;
     versions
         .into_iter()
-        .map(|version| {
-            let document = read_version(version)?;
+        .enumerate()
+        .map(|(number, version)| {
+            let place = format!("/record/versions[{number}]");
+            let document = read_version(version).map_err(|found| below(found, &place))?;
             Ok(Document {
                 ehr: Some(ehr.clone()),
-                ..document
+                ..document.at(&place)
             })
         })
         .collect()

@@ -1,7 +1,7 @@
 //! The command `check`.
 
 use super::program::{Folder, generator, sample, write_definitions};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn valid_files_have_no_errors() {
@@ -74,6 +74,140 @@ fn composition_is_checked_against_its_template() {
     ]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.out.contains("warning[CLI0105]"), "{}", ran.out);
+}
+
+/// Returns an ORIGINAL_VERSION of a composition with one change: a pointer, and the value there or
+/// `null` for none.
+fn version_with(pointer: &str, value: Value) -> String {
+    let coded = |text: &str, code: &str| {
+        let terminology = json!({"_type": "TERMINOLOGY_ID", "value": "openehr"});
+        json!({"_type": "DV_CODED_TEXT", "value": text, "defining_code":
+            {"_type": "CODE_PHRASE", "terminology_id": terminology, "code_string": code}})
+    };
+    let audit = json!({"_type": "ATTESTATION", "system_id": "s", "is_pending": false,
+        "time_committed": {"_type": "DV_DATE_TIME", "value": "2026-01-01T00:00:00Z"},
+        "change_type": coded("creation", "249"), "reason": coded("signed", "240"),
+        "committer": {"_type": "PARTY_IDENTIFIED", "name": "Jane Doe"},
+        "attested_view": {"_type": "DV_MULTIMEDIA", "size": 1, "uri": {"_type": "DV_URI", "value": "file:/a"},
+            "media_type": {"_type": "CODE_PHRASE", "code_string": "text/plain",
+                "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "IANA_media-types"}}},
+        "items": [{"_type": "DV_EHR_URI", "value": "ehr:/a"}]});
+    let data: Value = serde_json::from_str(&generator().composition(0).json).unwrap();
+    let contribution = json!({"_type": "OBJECT_REF", "namespace": "local", "type": "CONTRIBUTION",
+        "id": {"_type": "HIER_OBJECT_ID", "value": "8849182c-82ad-4088-a07f-48ead4180515"}});
+    let mut version = json!({"_type": "ORIGINAL_VERSION", "contribution": contribution,
+        "uid": {"_type": "OBJECT_VERSION_ID", "value": "8849182c-82ad-4088-a07f-48ead4180515::s::1"},
+        "lifecycle_state": coded("complete", "532"), "commit_audit": audit.clone(),
+        "attestations": [audit], "data": data});
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    let parent = version
+        .pointer_mut(parent)
+        .unwrap()
+        .as_object_mut()
+        .unwrap();
+    match value.is_null() {
+        true => parent.remove(name),
+        false => parent.insert(name.to_owned(), value),
+    };
+    version.to_string()
+}
+
+#[test]
+fn version_is_checked_around_its_document() {
+    let folder = Folder::new();
+    let check = |pointer: &str, value: Value| {
+        folder.write("v.json", &version_with(pointer, value));
+        folder.run(&["check", "v.json"])
+    };
+    let ran = check("/signature", Value::Null);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
+    for (pointer, value, path) in [
+        ("/commit_audit", Value::Null, "/commit_audit"),
+        ("/uid", Value::Null, "/uid"),
+        ("/uid/value", json!("x"), "/uid"),
+        (
+            "/lifecycle_state/defining_code/code_string",
+            json!("249"),
+            "/: ",
+        ),
+        (
+            "/commit_audit/change_type/defining_code/code_string",
+            json!("532"),
+            "/commit_audit: ",
+        ),
+        ("/commit_audit/system_id", json!(""), "/commit_audit"),
+        (
+            "/commit_audit/committer/name",
+            Value::Null,
+            "/commit_audit/committer",
+        ),
+        (
+            "/attestations/0/is_pending",
+            Value::Null,
+            "/attestations[0]/is_pending",
+        ),
+        (
+            "/attestations/0/reason/defining_code/code_string",
+            json!("999"),
+            "/attestations[0]: ",
+        ),
+        (
+            "/attestations/0/items/0/value",
+            json!("http://x"),
+            "/attestations[0]/items[0]",
+        ),
+        (
+            "/attestations/0/attested_view/uri",
+            Value::Null,
+            "/attestations[0]/attested_view",
+        ),
+        (
+            "/data/category/defining_code/code_string",
+            json!("9"),
+            "/data: ",
+        ),
+    ] {
+        let ran = check(pointer, value);
+        assert_eq!(ran.code, Some(1), "{pointer}: {}", ran.out);
+        assert!(
+            ran.out.contains(&format!("]: {path}")),
+            "{pointer}: {}",
+            ran.out
+        );
+    }
+}
+
+#[test]
+fn incomplete_version_may_lack_mandatory_content() {
+    let folder = Folder::new();
+    let small = include_str!("../../../tests/cases/template/small.opt");
+    folder.write("small.opt", small);
+    let example = ["example", "small.opt", "--now", "2026-01-31T08:00:00Z"];
+    let example = folder
+        .run(&[&example[..], &["--kind", "full"]].concat())
+        .out;
+    let mut data: Value = serde_json::from_str(&example).unwrap();
+    let tree = data.pointer_mut("/content/0/data/events/0/data").unwrap();
+    tree.as_object_mut().unwrap().remove("items");
+    let state = "/lifecycle_state/defining_code/code_string";
+    for (code, exit) in [("532", 1), ("553", 0), ("801", 0)] {
+        let version = version_with(state, json!(code));
+        let mut version: Value = serde_json::from_str(&version).unwrap();
+        version["data"] = data.clone();
+        let member = json!({"data": data, "lifecycle_state": version["lifecycle_state"]});
+        let line = json!({"ehr_id": "1", "contribution": {"versions": [member]}});
+        folder.write("v.json", &version.to_string());
+        folder.write("c.ndjson", &line.to_string());
+        for (file, place) in [
+            ("v.json", "/data"),
+            ("c.ndjson", "/contribution/versions[0]/data"),
+        ] {
+            let ran = folder.run(&["check", "-d", "small.opt", file]);
+            assert_eq!(ran.code, Some(exit), "{code}: {}", ran.out);
+            let finding = format!("error[TPL0503]: {place}/content[0]/data/events[0]/data/items[");
+            assert_eq!(ran.out.contains(&finding), exit == 1, "{}", ran.out);
+        }
+    }
 }
 
 #[test]
