@@ -15,7 +15,7 @@ use super::http::{Response, encode_value};
 use super::ids::is_uuid;
 use super::negotiate::choose;
 use crate::rm::json;
-use crate::store::repository::{Extent, ListPage, Repository};
+use crate::store::repository::{ContributionDetail, ListPage, Repository};
 
 /// The number of items of a page if the request does not choose one.
 const PAGE: u64 = 100;
@@ -101,10 +101,10 @@ impl<R: Repository> Service<R> {
         // The repository limits a page by bytes too, so several reads may be needed for one page.
         loop {
             let left = page.fetch - items.len() as u64;
-            let (after, extent) = (next.as_deref(), Extent::WithoutVersions);
+            let (after, detail) = (next.as_deref(), ContributionDetail::WithoutVersions);
             let read = self
                 .repository
-                .contributions(Some(&ehr.ehr_id), after, left, extent);
+                .contributions(Some(&ehr.ehr_id), after, left, detail);
             let ListPage { items: found, more } = read.await.map_err(Failure::of_store)?;
             next = found.last().map(|c| c.uid.clone()).filter(|_| more);
             for contribution in found {

@@ -11,9 +11,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 /// A query that runs in steps. It reads the state at its begin, whatever is written meanwhile: see
-/// [`MemoryScan::begins_again`].
+/// [`MemoryScan::restart_if_changed`].
 ///
-/// [`MemoryScan::begins_again`]: crate::store::memory::MemoryScan::begins_again
+/// [`MemoryScan::restart_if_changed`]: crate::store::memory::MemoryScan::restart_if_changed
 pub struct QuerySteps(Pin<Box<dyn Future<Output = StepsOutcome>>>);
 
 /// The result of a run, and the state of the data that it read; or the failure of the repository.
@@ -41,7 +41,7 @@ impl QuerySteps {
             let mut run = begin();
             while scan.step(|batch| run.advance(batch))? == Progress::Paused {
                 next_poll().await;
-                if scan.begins_again()? {
+                if scan.restart_if_changed()? {
                     run = begin();
                 }
             }

@@ -51,7 +51,7 @@ use crate::rm::imported::stored_form;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::validate;
 use crate::store::repository::{
-    Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, Extent, ListPage,
+    Commit, Contribution, ContributionDetail, Definition, DefinitionKind, Ehr, EhrFlags, ListPage,
     Preconditions, Repository, StoreError, TagList, Version, VersionSelector,
 };
 use record::{
@@ -98,9 +98,12 @@ impl<R: Repository> Service<R> {
         let ehr_id = page.ehr_id.as_deref();
         let (mut left, mut after) = (page.limit, page.after.contribution().map(str::to_owned));
         loop {
-            let read =
-                self.repository
-                    .contributions(ehr_id, after.as_deref(), left, Extent::WithVersions);
+            let read = self.repository.contributions(
+                ehr_id,
+                after.as_deref(),
+                left,
+                ContributionDetail::WithVersions,
+            );
             let ListPage { items, more } = read.await.map_err(Failure::of_store)?;
             add_contributions(call, &items, out).await?;
             // The repository returns at most `left` items, so this does not underflow.

@@ -205,7 +205,7 @@ impl VersionMetadata {
 
 /// The parts of contributions to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
+pub enum ContributionDetail {
     /// Only the CONTRIBUTIONs. Their `versions` are empty.
     WithoutVersions,
     /// The CONTRIBUTIONs with their versions.
@@ -538,7 +538,7 @@ pub trait Repository {
         ehr_id: Option<&str>,
         after: Option<&str>,
         limit: u64,
-        extent: Extent,
+        detail: ContributionDetail,
     ) -> Result<ListPage<Contribution>, StoreError>;
 
     /// Returns the EHR with this id.

@@ -19,7 +19,7 @@ pub trait BatchSink {
     /// Receives the ids of those named EHRs that exist, before the repository reads segments. EHRs
     /// without documents are then in no batch. Returns false if the sink does not implement
     /// [`BatchSink::take_among`]; it then gets no segment.
-    fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
+    fn receive_named_ehrs(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
         let _ = ehr_ids;
         false
     }

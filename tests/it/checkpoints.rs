@@ -12,7 +12,8 @@ use aqlite::document::{Batch, ReadBytes};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{
-    AccessFilter, AccessRecord, DefinitionKind, Extent, ItemTag, Repository, StoreError, TagList,
+    AccessFilter, AccessRecord, ContributionDetail, DefinitionKind, ItemTag, Repository,
+    StoreError, TagList,
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use std::cell::Cell;
@@ -87,7 +88,7 @@ fn rows(memory: &Memory, query: &str, snapshot: Option<Snapshot>) -> Result<Vec<
 /// Returns everything that a repository tells of its content, except by queries.
 fn content(memory: &Memory) -> Result<Vec<String>, StoreError> {
     let mut all = Vec::new();
-    let page = ready(memory.contributions(None, None, 10_000, Extent::WithVersions))?;
+    let page = ready(memory.contributions(None, None, 10_000, ContributionDetail::WithVersions))?;
     for contribution in page.items {
         let (uid, document) = (contribution.uid, contribution.document);
         all.push(format!("{} {uid} {document}", contribution.ehr_id));

@@ -5,7 +5,7 @@ use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, creation, done, under};
 use aqlite::document::{Batch, ObjectKind};
 use aqlite::store::repository::{
-    BatchSink, Commit, Extent, ItemTag, MAX_PAGE_BYTES, Pause, Repository, TagList,
+    BatchSink, Commit, ContributionDetail, ItemTag, MAX_PAGE_BYTES, Pause, Repository, TagList,
 };
 use aqlite::store::scan::{Progress, Scan};
 use std::cell::Cell;
@@ -177,13 +177,18 @@ fn contributions_come_in_pages_and_alone_without_their_versions() {
     let database = Sqlite::in_memory();
     let store = database.repository();
     filled(&store);
-    let alone = done(store.contributions(Some(EHR), None, 100, Extent::WithoutVersions));
+    let alone =
+        done(store.contributions(Some(EHR), None, 100, ContributionDetail::WithoutVersions));
     assert_eq!(alone.items.len(), 20);
     assert!(!alone.more && alone.items.iter().all(|c| c.versions.is_empty()));
     let (mut after, mut pages) = (None, Vec::new());
     loop {
-        let page =
-            done(store.contributions(Some(EHR), after.as_deref(), 100, Extent::WithVersions));
+        let page = done(store.contributions(
+            Some(EHR),
+            after.as_deref(),
+            100,
+            ContributionDetail::WithVersions,
+        ));
         let bytes: usize = page
             .items
             .iter()
@@ -199,7 +204,7 @@ fn contributions_come_in_pages_and_alone_without_their_versions() {
     }
     assert_eq!(pages.iter().sum::<usize>(), 20);
     assert!(pages.len() > 4, "{pages:?}");
-    let few = done(store.contributions(Some(EHR), None, 3, Extent::WithoutVersions));
+    let few = done(store.contributions(Some(EHR), None, 3, ContributionDetail::WithoutVersions));
     assert!(few.more && few.items.len() == 3);
 }
 

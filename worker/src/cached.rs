@@ -12,9 +12,9 @@ use crate::log::log_problem;
 use aqlite::document::ObjectKind;
 use aqlite::store::cache_entry::{entry_key, with_checksum, without_checksum};
 use aqlite::store::repository::{
-    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
-    Ehr, Extent, ItemTag, ListPage, Repository, Sink, StoreError, TagList, VerifiedVersion,
-    Version, VersionMetadata, VersionSelector,
+    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, ContributionDetail,
+    Definition, DefinitionKind, Ehr, ItemTag, ListPage, Repository, Sink, StoreError, TagList,
+    VerifiedVersion, Version, VersionMetadata, VersionSelector,
 };
 use aqlite::store::scan::{Scan, Snapshot};
 use futures_util::future::try_join_all;
@@ -199,9 +199,9 @@ impl<R: Repository> Repository for CachedDefinitions<R> {
         ehr_id: Option<&str>,
         after: Option<&str>,
         limit: u64,
-        extent: Extent,
+        detail: ContributionDetail,
     ) -> Outcome<ListPage<Contribution>> {
-        self.inner.contributions(ehr_id, after, limit, extent).await
+        self.inner.contributions(ehr_id, after, limit, detail).await
     }
 
     async fn set_tags(

@@ -240,7 +240,7 @@ impl BatchSink for EachRow<'_, '_, '_, '_> {
         self.advance(batch, None)
     }
 
-    fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
+    fn receive_named_ehrs(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
         let existing: HashSet<&str> = ehr_ids.collect();
         self.missing.retain(|id| !existing.contains(id.as_str()));
         true

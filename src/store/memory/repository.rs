@@ -7,9 +7,9 @@ use crate::document::{Doc, ObjectKind};
 use crate::store::by_name;
 use crate::store::journal::Change;
 use crate::store::repository::{
-    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
-    Ehr, Extent, ItemTag, ListPage, MAX_PAGE_BYTES, Repository, Sink, StoreError, TagList, Version,
-    VersionMetadata, VersionSelector,
+    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, ContributionDetail,
+    Definition, DefinitionKind, Ehr, ItemTag, ListPage, MAX_PAGE_BYTES, Repository, Sink,
+    StoreError, TagList, Version, VersionMetadata, VersionSelector,
 };
 use crate::store::scan::{Progress, Scan, Snapshot};
 use aqlite_rm::order;
@@ -118,7 +118,7 @@ impl Repository for Memory {
         ehr_id: Option<&str>,
         after: Option<&str>,
         limit: u64,
-        extent: Extent,
+        detail: ContributionDetail,
     ) -> impl Future<Output = Result<ListPage<Contribution>, StoreError>> {
         self.completed(|| {
             let state = self.state.borrow();
@@ -137,7 +137,7 @@ impl Repository for Memory {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             let stored = state.contributions.iter().skip(behind);
             let wanted = stored.filter(|stored| is_wanted(stored)).take(limit);
-            let whole = |stored| state.whole_contribution(stored, extent);
+            let whole = |stored| state.whole_contribution(stored, detail);
             first_page(wanted.map(whole), limit, |contribution| {
                 let versions = contribution.versions.iter();
                 contribution.document.len() + versions.map(|v| v.packed.size()).sum::<usize>()
@@ -424,7 +424,7 @@ impl Repository for Memory {
         while scan.step(|batch| sink.take(batch))? == Progress::Paused {
             // No borrow of the state is held here: other requests may write.
             sink.pause().await;
-            if scan.begins_again()? && !sink.restart() {
+            if scan.restart_if_changed()? && !sink.restart() {
                 return Err(StoreError::Unavailable(String::from(
                     "the data have changed since the query began: run it again",
                 )));
@@ -570,11 +570,11 @@ impl State {
     fn whole_contribution(
         &self,
         stored: &StoredContribution,
-        extent: Extent,
+        detail: ContributionDetail,
     ) -> Result<Contribution, StoreError> {
-        let versions = match extent {
-            Extent::WithoutVersions => Vec::new(),
-            Extent::WithVersions => (stored.documents.0..stored.documents.1)
+        let versions = match detail {
+            ContributionDetail::WithoutVersions => Vec::new(),
+            ContributionDetail::WithVersions => (stored.documents.0..stored.documents.1)
                 .map(|document| self.version(document))
                 .collect::<Result<_, _>>()?,
         };
@@ -603,7 +603,7 @@ mod tests {
             documents,
             own,
         };
-        let read = state.whole_contribution(&stored, Extent::WithoutVersions);
+        let read = state.whole_contribution(&stored, ContributionDetail::WithoutVersions);
         assert!(matches!(read, Err(StoreError::Failed(_))), "{read:?}");
     }
 }

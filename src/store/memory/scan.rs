@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A scan whose host may do other work between the steps. After a write, it begins again in the
-/// state that it reads: see [`MemoryScan::begins_again`].
+/// state that it reads: see [`MemoryScan::restart_if_changed`].
 pub struct MemoryScan {
     state: Rc<RefCell<State>>,
     scan: Scan,
@@ -87,7 +87,7 @@ impl MemoryScan {
         })
     }
 
-    /// Begins again if a write has changed the batches since the last step, and returns whether it
+    /// Restarts the scan if a write has changed the batches since the last step, and returns whether it
     /// did. [`MemoryScan::step`] then passes the documents of the same state, from the first one;
     /// those of the newest state if some were physically deleted. Called after each pause.
     ///
@@ -96,7 +96,7 @@ impl MemoryScan {
     ///
     /// # Errors
     /// [`StoreError::SnapshotGone`] if the scan names a state of which data were deleted.
-    pub fn begins_again(&mut self) -> Result<bool, StoreError> {
+    pub fn restart_if_changed(&mut self) -> Result<bool, StoreError> {
         let is_copy = matches!(&self.source, BatchSource::Made(_, rest) if rest.is_empty());
         if is_copy || self.state.borrow().revision == self.revision {
             return Ok(false);

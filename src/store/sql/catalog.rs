@@ -8,7 +8,7 @@
 use super::SqlRepository;
 use super::checksum::{StoredDocument, is_former_checksum};
 use super::chunked::{ChunkedText, full_chunk, joined_chunks};
-use super::lineage::{Lineage, Seen, lineage};
+use super::lineage::{NewestSeenState, Seen, lineage};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use super::verified::VerifiedVersions;
 use crate::document::{JsonPattern, Layout, LayoutStore, NothingKnown, ObjectKind, Packed, pack};
@@ -93,7 +93,7 @@ struct KnownLayouts {
     /// Every profile up to this id has been read.
     complete_to: u64,
     /// The newest state of the database that was seen.
-    lineage: Lineage,
+    newest_seen: NewestSeenState,
 }
 
 /// Properties of a document that its layouts determine: its kind, and its archetypes, or `None` if
@@ -290,7 +290,7 @@ impl LayoutCatalog {
     pub(super) fn read_new_profiles(&self) -> Statement {
         let known = self.read.borrow();
         let new = Statement::new(NEW_PROFILES).bind(known.complete_to);
-        new.bind(known.lineage.newest())
+        new.bind(known.newest_seen.newest())
     }
 
     /// Adds the rows of [`LayoutCatalog::read_new_profiles`]. Returns whether all that is known is
@@ -332,17 +332,17 @@ impl LayoutCatalog {
 
     /// Returns the number of times that everything was forgotten.
     pub(super) fn breaks(&self) -> u64 {
-        self.read.borrow().lineage.breaks()
+        self.read.borrow().newest_seen.breaks()
     }
 
     /// Returns the newest CONTRIBUTION that was seen.
     pub(super) fn newest_seen(&self) -> Option<String> {
-        self.read.borrow().lineage.newest().map(str::to_owned)
+        self.read.borrow().newest_seen.newest().map(str::to_owned)
     }
 
     /// Returns the statement that reads the generation of layouts, and the state of the database.
     pub(super) fn generation_of(&self) -> Statement {
-        Statement::new(GENERATION).bind(self.read.borrow().lineage.newest())
+        Statement::new(GENERATION).bind(self.read.borrow().newest_seen.newest())
     }
 
     /// Reads the rows of [`LayoutCatalog::generation_of`], and forgets ids of another generation.
@@ -444,11 +444,11 @@ impl KnownLayouts {
 
     /// Adds a state of the database. Forgets everything if what is known is not its past.
     fn follow(&mut self, seen: Seen) -> bool {
-        let continues = self.lineage.follow(seen);
+        let continues = self.newest_seen.follow(seen);
         if !continues {
-            let lineage = std::mem::take(&mut self.lineage);
+            let newest_seen = std::mem::take(&mut self.newest_seen);
             *self = KnownLayouts {
-                lineage,
+                newest_seen,
                 ..KnownLayouts::default()
             };
         }

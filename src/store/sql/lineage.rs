@@ -65,7 +65,7 @@ impl Seen {
 
 /// The newest state that an instance has seen.
 #[derive(Default)]
-pub(super) struct Lineage {
+pub(super) struct NewestSeenState {
     /// The uid of its newest CONTRIBUTION.
     newest: Option<String>,
     revision: u64,
@@ -73,7 +73,7 @@ pub(super) struct Lineage {
     breaks: u64,
 }
 
-impl Lineage {
+impl NewestSeenState {
     /// Returns the uid of the newest CONTRIBUTION that was seen.
     pub fn newest(&self) -> Option<&str> {
         self.newest.as_deref()

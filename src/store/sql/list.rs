@@ -9,7 +9,8 @@ use crate::rm::json;
 use crate::rm::tree::NodeRef;
 use crate::store::commit_rules::{join_uid, split_uid};
 use crate::store::repository::{
-    Contribution, Extent, ListPage, MAX_PAGE_BYTES, StoreError, Version, VersionMetadata,
+    Contribution, ContributionDetail, ListPage, MAX_PAGE_BYTES, StoreError, Version,
+    VersionMetadata,
 };
 use std::collections::HashMap;
 
@@ -150,7 +151,7 @@ impl<S: Sql> SqlRepository<S> {
         ehr_id: Option<&str>,
         after: Option<&str>,
         limit: u64,
-        extent: Extent,
+        detail: ContributionDetail,
     ) -> Result<ListPage<Contribution>, StoreError> {
         // A contribution of another EHR gets the same error as one that does not exist.
         let known = Statement::new(KNOWN_CONTRIBUTION).bind(after).bind(ehr_id);
@@ -175,9 +176,9 @@ impl<S: Sql> SqlRepository<S> {
             // The inner query stops at `limit`, so then there may be more rows.
             more: found > count || found == limit,
         };
-        match extent {
-            Extent::WithoutVersions => Ok(page),
-            Extent::WithVersions => self.with_versions(page).await,
+        match detail {
+            ContributionDetail::WithoutVersions => Ok(page),
+            ContributionDetail::WithVersions => self.with_versions(page).await,
         }
     }
 

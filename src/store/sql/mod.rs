@@ -24,9 +24,10 @@ mod verified;
 
 use super::log::{LogEntry, LogStore};
 use super::repository::{
-    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, Definition, DefinitionKind,
-    Division, EarlierCommits, Ehr, Extent, ItemTag, ListPage, Repository, ScanPart, Sink,
-    StoreError, TagList, VerifiedVersion, Version, VersionMetadata, VersionSelector, not_written,
+    AccessFilter, AccessRecord, BoundedVersion, Commit, Contribution, ContributionDetail,
+    Definition, DefinitionKind, Division, EarlierCommits, Ehr, ItemTag, ListPage, Repository,
+    ScanPart, Sink, StoreError, TagList, VerifiedVersion, Version, VersionMetadata,
+    VersionSelector, not_written,
 };
 use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
@@ -133,9 +134,9 @@ impl<S: Sql> Repository for SqlRepository<S> {
         ehr_id: Option<&str>,
         after: Option<&str>,
         limit: u64,
-        extent: Extent,
+        detail: ContributionDetail,
     ) -> Result<ListPage<Contribution>, StoreError> {
-        self.read_twice(async || self.read_contributions(ehr_id, after, limit, extent).await)
+        self.read_twice(async || self.read_contributions(ehr_id, after, limit, detail).await)
             .await
     }
 

@@ -3,10 +3,10 @@
 //! A scan reads the repository as it was when the scan began. It leaves out versions that are
 //! committed meanwhile. The versions that those supersede still count as the latest ones.
 
-mod ahead;
 mod gather;
 mod listed;
 mod page;
+mod prefetch;
 mod rows;
 mod state;
 
@@ -20,12 +20,12 @@ use crate::document::Batch;
 use crate::store::repository::{ScanPart, Sink, StoreError};
 use crate::store::scan::{Scan, Snapshot};
 use crate::store::sink::{ScanReads, send};
-use ahead::{Ahead, PageAhead};
 use aqlite_rm::order;
 pub(super) use gather::{GatherBounds, GatheredBatch};
 use page::{
     BY_EHR, BY_PROFILE, LISTED, NEW_OF_EHRS, OF_EHR, OF_EHRS, PAGE_ROWS, PageBounds, PageSize, page,
 };
+use prefetch::{PagePrefetch, PrefetchedPage};
 use rows::{DocumentRow, ScanPage, ScanRow};
 use state::{EhrState, NTH_OF_EHR, newest_of_ehr, state_of_ehr};
 pub(super) use state::{NEWEST, newest_of, removed, state_of};
@@ -67,7 +67,7 @@ struct SegmentReads<'s> {
     /// The EHRs that the scan names.
     named: Option<NamedEhrs<'s>>,
     /// The first page of rows behind the segments.
-    ahead: Option<Ahead<'s>>,
+    prefetch: Option<PagePrefetch<'s>>,
 }
 
 impl<S: Sql> SqlRepository<S> {
@@ -101,10 +101,10 @@ impl<S: Sql> SqlRepository<S> {
             let read = self.read_page_of_ehr(scan, ehr_id, &page_bounds, known);
             let (of_ehr, page) = read.await?;
             known = Some(of_ehr);
-            let (is_cut, open) = (page.is_cut, page_bounds.open.0);
+            let (is_cut, open) = (page.is_cut, page_bounds.last.0);
             if let Some((ehr, version)) = page.end() {
                 page_bounds.after = version;
-                page_bounds.open = (ehr, version);
+                page_bounds.last = (ehr, version);
             }
             if !self.take(&mut builder, page, scan, open, sink).await? || !is_cut {
                 return Ok(of_ehr.state);
@@ -195,12 +195,12 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(state);
         }
         let mut rows = RowScan::of((scan, part), matching, state);
-        let (mut held, mut ahead) = (None, None);
+        let (mut held, mut prefetch) = (None, None);
         if let Some(reads) = reads {
             let opening = self.open_first(reads, answers, newest, &mut rows, sink);
-            (held, ahead) = opening.await?;
+            (held, prefetch) = opening.await?;
         }
-        self.send_opened(held, &mut rows, ahead, sink).await?;
+        self.send_opened(held, &mut rows, prefetch, sink).await?;
         sink.observe(&rows.reads);
         Ok(state)
     }
@@ -222,20 +222,21 @@ impl<S: Sql> SqlRepository<S> {
         batch.extend(past.into_iter().flatten());
         let named = NamedEhrs::of(scan);
         batch.extend(named.as_ref().map(NamedEhrs::statement));
-        let reach = segments.reach(source).filter(|_| !is_joined(scan));
-        let ahead = reach.and_then(|after| Ahead::of(scan, self.catalog.matching(scan), after));
-        batch.extend(ahead.as_ref().map(Ahead::statement));
+        let covered_to = segments.covered_to(source).filter(|_| !is_joined(scan));
+        let prefetch =
+            covered_to.and_then(|after| PagePrefetch::of(scan, self.catalog.matching(scan), after));
+        batch.extend(prefetch.as_ref().map(PagePrefetch::statement));
         Some(SegmentReads {
             segments,
             source,
             known,
             named,
-            ahead,
+            prefetch,
         })
     }
 
     /// Opens the segments of a scan by the answers to its first batch. Returns no segments if rows
-    /// are read instead. Returns the page that was read ahead, too.
+    /// are read instead. Returns the page that was prefetched, too.
     async fn open_first<'s>(
         &self,
         reads: SegmentReads<'s>,
@@ -243,13 +244,19 @@ impl<S: Sql> SqlRepository<S> {
         newest: Snapshot,
         rows: &mut RowScan<'_>,
         sink: Sink<'_>,
-    ) -> Result<(Option<(Rc<Segments>, SegmentScan)>, Option<Ahead<'s>>), StoreError> {
+    ) -> Result<
+        (
+            Option<(Rc<Segments>, SegmentScan)>,
+            Option<PagePrefetch<'s>>,
+        ),
+        StoreError,
+    > {
         let SegmentReads {
             segments,
             source,
             known,
             named,
-            mut ahead,
+            mut prefetch,
         } = reads;
         let of_segments = [answers.next()?, answers.next()?, answers.next()?];
         let opened = (of_segments, known);
@@ -272,10 +279,10 @@ impl<S: Sql> SqlRepository<S> {
             None => Some(opened),
             Some(named) => restricted(opened, named, answers.next()?, rows, sink)?,
         };
-        if let Some(ahead) = &mut ahead {
-            ahead.read(answers.next()?)?;
+        if let Some(prefetch) = &mut prefetch {
+            prefetch.read(answers.next()?)?;
         }
-        Ok((opened.map(|opened| (segments, opened)), ahead))
+        Ok((opened.map(|opened| (segments, opened)), prefetch))
     }
 
     /// Sends segments, if there are any, and the rows behind them.
@@ -283,7 +290,7 @@ impl<S: Sql> SqlRepository<S> {
         &self,
         segments: Option<(Rc<Segments>, SegmentScan)>,
         rows: &mut RowScan<'_>,
-        ahead: Option<Ahead<'_>>,
+        prefetch: Option<PagePrefetch<'_>>,
         sink: Sink<'_>,
     ) -> Result<(), StoreError> {
         let mut after = rows.part.after;
@@ -305,7 +312,7 @@ impl<S: Sql> SqlRepository<S> {
         if after == rows.part.after {
             rows.read_ids_of(None);
         }
-        rows.ahead = ahead.and_then(|ahead| ahead.page(after, &rows.matching));
+        rows.prefetch = prefetch.and_then(|prefetch| prefetch.page(after, &rows.matching));
         let end = rows.end();
         self.send_rows(rows, (after, end), sink).await.map(drop)
     }
@@ -358,12 +365,14 @@ impl<S: Sql> SqlRepository<S> {
         sink: Sink<'_>,
     ) -> Result<bool, StoreError> {
         while after < end {
-            let ahead = rows.ahead.take();
-            // A page that was read ahead ends at the id up to which it was requested. The size of
+            let prefetch = rows.prefetch.take();
+            // A page that was prefetched ends at the id up to which it was requested. The size of
             // pages may have changed since, and with another end, rows would be sent twice or not
             // at all.
-            let range_end = ahead.as_ref().map_or(after + rows.size.range, |a| a.until);
-            let (range, page) = ((after, range_end.min(end)), ahead.map(|a| a.page));
+            let range_end = prefetch
+                .as_ref()
+                .map_or(after + rows.size.range, |p| p.until);
+            let (range, page) = ((after, range_end.min(end)), prefetch.map(|p| p.page));
             match self.send_range(rows, range, page, sink).await? {
                 Some(reached) => after = reached,
                 None => return Ok(false),
@@ -399,7 +408,7 @@ impl<S: Sql> SqlRepository<S> {
                 }
             };
             page.check(&page_bounds, by_ehr)?;
-            let (is_cut, open, page_end) = (page.is_cut, page_bounds.open.0, page.end());
+            let (is_cut, open, page_end) = (page.is_cut, page_bounds.last.0, page.end());
             found += page.rows.len() as u64;
             rows.reads.pages += 1;
             rows.reads.rows += page.rows.len() as u64;
@@ -546,7 +555,7 @@ fn restricted(
     sink: Sink<'_>,
 ) -> Result<Option<SegmentScan>, StoreError> {
     named.read(numbers)?;
-    if !named.prefers(&opened, rows.state) || !sink.meet(&mut named.existing()) {
+    if !named.prefers(&opened, rows.state) || !sink.receive_named_ehrs(&mut named.existing()) {
         return Ok(None);
     }
     named.restrict(&mut opened);
@@ -578,7 +587,7 @@ struct RowScan<'s> {
     size: PageSize,
     is_begun: bool,
     /// The first page of the next range, if it was read already.
-    ahead: Option<PageAhead>,
+    prefetch: Option<PrefetchedPage>,
     /// The counts of what was read.
     reads: ScanReads,
 }
@@ -604,7 +613,7 @@ impl<'s> RowScan<'s> {
             list: None,
             size: PageSize::first(by_ehr),
             is_begun: false,
-            ahead: None,
+            prefetch: None,
             reads: ScanReads::default(),
         }
     }

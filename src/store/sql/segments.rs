@@ -20,7 +20,7 @@ use crate::store::repository::{ScanPart, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, ScanReads, Sink, send_among};
 pub(super) use cache::KnownChanges;
-use cache::{Cache, CachedSegment, Listed, NewChanges};
+use cache::{CachedSegment, ManifestEntry, NewChanges, SegmentCache};
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::stream::{self, StreamExt};
 pub(super) use joined::is_joined;
@@ -77,8 +77,8 @@ pub(super) enum CopiedRows {
 /// The segments of one database, with caches that outlive requests.
 pub struct Segments {
     blobs: Box<dyn Blobs>,
-    versions: RefCell<Cache>,
-    ehrs: RefCell<Cache>,
+    versions: RefCell<SegmentCache>,
+    ehrs: RefCell<SegmentCache>,
     is_due: Cell<bool>,
     /// The number of failed reads of each segment, by its id.
     misses: RefCell<BTreeMap<String, u32>>,
@@ -338,11 +338,11 @@ impl Segments {
     }
 
     /// Returns the last id that the segments of the last query held, if they held all ids up to it.
-    pub(super) fn reach(&self, source: CopiedRows) -> Option<u64> {
-        self.cache(source).borrow().reach
+    pub(super) fn covered_to(&self, source: CopiedRows) -> Option<u64> {
+        self.cache(source).borrow().covered_to
     }
 
-    fn cache(&self, source: CopiedRows) -> &RefCell<Cache> {
+    fn cache(&self, source: CopiedRows) -> &RefCell<SegmentCache> {
         match source {
             CopiedRows::Versions => &self.versions,
             CopiedRows::Ehrs => &self.ehrs,
@@ -405,17 +405,17 @@ impl Segments {
         &self,
         (source, part): (CopiedRows, ScanPart),
         state: Snapshot,
-        listed: Vec<Listed>,
-        (known, news): (KnownChanges, NewChanges),
+        manifest: Vec<ManifestEntry>,
+        (known, changes): (KnownChanges, NewChanges),
     ) -> SegmentScan {
         let cache = self.cache(source);
-        let overlay = cache.borrow_mut().renew(known, state, &listed, news);
+        let overlay = cache.borrow_mut().renew(known, state, &manifest, changes);
         // The overlay lacks changes of segments that are older than it. Their rows are read
         // instead.
-        let is_wanted = |l: &&Listed| overlay.knows(l) && part.includes(l.first, l.last);
-        let known: Vec<&Listed> = listed.iter().filter(is_wanted).collect();
+        let is_wanted = |l: &&ManifestEntry| overlay.knows(l) && part.includes(l.first, l.last);
+        let known: Vec<&ManifestEntry> = manifest.iter().filter(is_wanted).collect();
         let blobs = BlobReads::default();
-        let heads = stream::iter(known).map(|listed| self.head(cache, listed, &blobs));
+        let heads = stream::iter(known).map(|entry| self.head(cache, entry, &blobs));
         let found: Vec<_> = heads.buffered(BLOBS_AT_ONCE).collect().await;
         cache.borrow().make_room(self.memory.0);
         let opened = found.into_iter().filter_map(|cached| {
@@ -432,12 +432,12 @@ impl Segments {
         let scan = SegmentScan {
             source,
             segments: opened.collect(),
-            listed: listed.len(),
+            listed: manifest.len(),
             blobs: blobs.get(),
             keeps: true,
         };
         if part == ScanPart::ALL {
-            cache.borrow_mut().reach = scan.covered(0).filter(|reach| *reach > 0);
+            cache.borrow_mut().covered_to = scan.covered(0).filter(|last| *last > 0);
             let rows = scan.missing(source.newest(state));
             self.is_due.set(self.is_due.get() || rows >= self.sizes.0);
         }
@@ -448,18 +448,18 @@ impl Segments {
     /// read.
     async fn head(
         &self,
-        cache: &RefCell<Cache>,
-        listed: &Listed,
+        cache: &RefCell<SegmentCache>,
+        entry: &ManifestEntry,
         reads: &BlobReads,
     ) -> Option<Rc<CachedSegment>> {
-        if let Some(cached) = cache.borrow().segment(&listed.id) {
+        if let Some(cached) = cache.borrow().segment(&entry.id) {
             return Some(cached);
         }
-        let read = self.blobs.get(&head_key(&listed.id)).await;
-        let head = self.count_absent(&listed.id, read)?;
+        let read = self.blobs.get(&head_key(&entry.id)).await;
+        let head = self.count_absent(&entry.id, read)?;
         count_blob(reads, &head);
-        let cached = cache.borrow_mut().add(listed, &head);
-        self.count_unreadable(&listed.id, cached)
+        let cached = cache.borrow_mut().add(entry, &head);
+        self.count_unreadable(&entry.id, cached)
     }
 
     /// Returns the bytes of a blob of a segment, and counts an absent one: the store may show it
@@ -682,13 +682,13 @@ impl<S: Sql> SqlRepository<S> {
         state: Snapshot,
         ([manifest, superseded, unqueryable], known): ([Vec<Row>; 3], KnownChanges),
     ) -> Result<SegmentScan, StoreError> {
-        let listed = Listed::all(manifest)?;
+        let manifest = ManifestEntry::all(manifest)?;
         // The first page has no upper bound, as its batch reads the newest state. Later pages are
         // read in later transactions and must end with this state.
         let next = |last| segments.unqueryable(known.state, Some(state), last);
         let lists = self.read_lists(segments.listed, unqueryable, next);
         let [unqueryable, queryable] = lists.await?;
-        let mut news = NewChanges {
+        let mut changes = NewChanges {
             unqueryable,
             queryable,
             ..NewChanges::default()
@@ -696,10 +696,10 @@ impl<S: Sql> SqlRepository<S> {
         if source == CopiedRows::Versions {
             let next = |last| segments.superseded(last, state.version);
             let list = self.read_lists(segments.listed, superseded, next);
-            [news.superseded] = list.await?;
+            [changes.superseded] = list.await?;
         }
         Ok(segments
-            .open((source, part), state, listed, (known, news))
+            .open((source, part), state, manifest, (known, changes))
             .await)
     }
 

@@ -108,7 +108,7 @@ impl BatchSink for OfNamed<'_> {
         self.advance(batch, None)
     }
 
-    fn meet(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
+    fn receive_named_ehrs(&mut self, ehr_ids: &mut dyn Iterator<Item = &str>) -> bool {
         self.existing.extend(ehr_ids.map(str::to_owned));
         true
     }

@@ -138,8 +138,8 @@ pub(super) fn page(
         .bind(scan.unqueryable)
         .bind(ehrs)
         .bind(size.bytes)
-        .bind(page_bounds.open.0)
-        .bind(page_bounds.open.1)
+        .bind(page_bounds.last.0)
+        .bind(page_bounds.last.1)
 }
 
 /// The size of the next page, adapted to the rows and bytes of the last one.
@@ -201,7 +201,7 @@ pub(super) struct PageBounds {
     /// The page ends at this id.
     pub until: u64,
     /// The last EHR of the page before, and its last version there.
-    pub open: (u64, u64),
+    pub last: (u64, u64),
 }
 
 impl PageBounds {
@@ -209,16 +209,16 @@ impl PageBounds {
         PageBounds {
             after,
             until,
-            open: (0, 0),
+            last: (0, 0),
         }
     }
 
     /// Continues after a version of an EHR, or after an EHR without versions.
     pub fn continue_after(&mut self, ehr: u64, version: u64) {
         if version == NO_BOUND {
-            (self.after, self.open) = (ehr, (0, 0));
+            (self.after, self.last) = (ehr, (0, 0));
         } else {
-            (self.after, self.open) = (ehr.saturating_sub(1), (ehr, version));
+            (self.after, self.last) = (ehr.saturating_sub(1), (ehr, version));
         }
     }
 }

@@ -55,7 +55,7 @@ impl ScanPage {
     pub fn check(&self, bounds: &PageBounds, by_ehr: bool) -> Result<(), StoreError> {
         let mut last = (bounds.after, NO_BOUND);
         if by_ehr {
-            last = last.max(bounds.open);
+            last = last.max(bounds.last);
         }
         for row in &self.rows {
             let position = row.position(by_ehr);

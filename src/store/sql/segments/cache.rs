@@ -13,7 +13,7 @@ use std::rc::{Rc, Weak};
 pub(super) const TABLES: u32 = 1 << 30;
 
 /// A segment of the manifest.
-pub(super) struct Listed {
+pub(super) struct ManifestEntry {
     pub first: u64,
     pub last: u64,
     pub state: u64,
@@ -25,18 +25,20 @@ pub(super) struct Listed {
     pub memory: u64,
 }
 
-impl Listed {
+impl ManifestEntry {
     /// Reads the rows of the manifest.
     ///
     /// # Errors
     /// If two segments hold one id, because queries would count its row twice, or if a segment has
     /// ids that its state lacks.
-    pub fn all(rows: Vec<Row>) -> Result<Vec<Listed>, StoreError> {
-        let listed = rows.into_iter().map(Listed::of);
-        let listed: Vec<Listed> = listed.collect::<Result<_, _>>()?;
-        let is_range = |of: &Listed| 0 < of.first && of.first <= of.last && of.last <= of.state;
-        if listed.iter().all(is_range) && listed.is_sorted_by(|one, next| one.last < next.first) {
-            return Ok(listed);
+    pub fn all(rows: Vec<Row>) -> Result<Vec<ManifestEntry>, StoreError> {
+        let manifest = rows.into_iter().map(ManifestEntry::of);
+        let manifest: Vec<ManifestEntry> = manifest.collect::<Result<_, _>>()?;
+        let is_range =
+            |of: &ManifestEntry| 0 < of.first && of.first <= of.last && of.last <= of.state;
+        if manifest.iter().all(is_range) && manifest.is_sorted_by(|one, next| one.last < next.first)
+        {
+            return Ok(manifest);
         }
         let what = "the segments of the manifest overlap, or are newer than their states";
         Err(StoreError::Failed(what.to_owned()))
@@ -61,9 +63,9 @@ impl Listed {
     }
 
     /// Reads a row of the manifest.
-    fn of(row: Row) -> Result<Listed, StoreError> {
+    fn of(row: Row) -> Result<ManifestEntry, StoreError> {
         let mut fields = Fields::of(row);
-        Ok(Listed {
+        Ok(ManifestEntry {
             first: fields.number()?,
             last: fields.number()?,
             state: fields.number()?,
@@ -107,32 +109,33 @@ impl NewChanges {
 
 impl Overlay {
     /// Creates an overlay of all changes since a version.
-    fn since(known_from: u64, news: NewChanges) -> Overlay {
+    fn since(known_from: u64, changes: NewChanges) -> Overlay {
         Overlay {
-            superseded: ascending(news.superseded),
-            unqueryable: ascending(news.unqueryable).into(),
+            superseded: ascending(changes.superseded),
+            unqueryable: ascending(changes.unqueryable).into(),
             known_from,
         }
     }
 
     /// Creates the overlay of a later state from this one and the changes between them.
     /// `has_all` means that the changes list all EHRs that population queries do not read.
-    fn with(&self, mut news: NewChanges, has_all: bool) -> Overlay {
-        news.superseded.extend_from_slice(&self.superseded);
+    fn with(&self, mut changes: NewChanges, has_all: bool) -> Overlay {
+        changes.superseded.extend_from_slice(&self.superseded);
         if !has_all {
-            let queryable = ascending(std::mem::take(&mut news.queryable));
+            let queryable = ascending(std::mem::take(&mut changes.queryable));
             let is_still = |ehr: &&u64| queryable.binary_search(ehr).is_err();
-            news.unqueryable
+            changes
+                .unqueryable
                 .extend(self.unqueryable.iter().filter(is_still));
-            news.unqueryable = ascending(news.unqueryable);
-            news.unqueryable.dedup();
+            changes.unqueryable = ascending(changes.unqueryable);
+            changes.unqueryable.dedup();
         }
-        Overlay::since(self.known_from, news)
+        Overlay::since(self.known_from, changes)
     }
 
     /// Returns whether the overlay has all that was superseded since a segment was written.
-    pub fn knows(&self, listed: &Listed) -> bool {
-        listed.state >= self.known_from
+    pub fn knows(&self, manifest: &ManifestEntry) -> bool {
+        manifest.state >= self.known_from
     }
 }
 
@@ -174,7 +177,7 @@ struct BatchInState {
 
 /// Heads and parts of the segments of one database.
 #[derive(Default)]
-pub(super) struct Cache {
+pub(super) struct SegmentCache {
     segments: HashMap<String, Rc<CachedSegment>>,
     /// Batches that were forgotten while a query still reads them.
     forgotten: RefCell<Vec<Weak<Batch>>>,
@@ -182,7 +185,7 @@ pub(super) struct Cache {
     /// The newest version in the state of the overlay.
     newest: u64,
     /// The last id that the segments of the last query held, if they held all ids up to it.
-    pub reach: Option<u64>,
+    pub covered_to: Option<u64>,
     /// The number of the first table of the next segment. No two cached tables share a number.
     next_table: u32,
 }
@@ -296,7 +299,7 @@ impl BatchInState {
     }
 }
 
-impl Cache {
+impl SegmentCache {
     /// Returns the changes that are known now.
     pub fn known(&self) -> KnownChanges {
         self.known.clone()
@@ -309,7 +312,7 @@ impl Cache {
                 breaks,
                 ..KnownChanges::default()
             };
-            (self.newest, self.reach) = (0, None);
+            (self.newest, self.covered_to) = (0, None);
         }
     }
 
@@ -320,23 +323,23 @@ impl Cache {
         &mut self,
         known: KnownChanges,
         state: Snapshot,
-        listed: &[Listed],
-        news: NewChanges,
+        manifest: &[ManifestEntry],
+        changes: NewChanges,
     ) -> Rc<Overlay> {
-        let is_listed = |id: &String| listed.iter().any(|listed| listed.id == *id);
+        let is_listed = |id: &String| manifest.iter().any(|entry| entry.id == *id);
         // A running query has its own reference to a segment that is dropped here.
         self.segments.retain(|id, _| is_listed(id));
-        let oldest = listed.iter().map(|listed| listed.state).min();
+        let oldest = manifest.iter().map(|entry| entry.state).min();
         let overlay = match known.state {
-            None => Rc::new(Overlay::since(oldest.unwrap_or(0), news)),
+            None => Rc::new(Overlay::since(oldest.unwrap_or(0), changes)),
             Some(before) => {
                 // After a physical deletion the database lists all unqueryable EHRs, as those in
                 // the overlay may be among the deleted ones.
                 let is_removed = before.removals != state.removals;
-                if !is_removed && news.is_empty() {
+                if !is_removed && changes.is_empty() {
                     Rc::clone(&known.overlay)
                 } else {
-                    Rc::new(known.overlay.with(news, is_removed))
+                    Rc::new(known.overlay.with(changes, is_removed))
                 }
             }
         };
@@ -370,17 +373,17 @@ impl Cache {
     /// A stored head begins with the id of its segment, so that a head of another deployment, whose
     /// rows may have the same numbers, is not read in its place. The head has the checksums of all
     /// values.
-    pub fn add(&mut self, listed: &Listed, head: &[u8]) -> Option<Rc<CachedSegment>> {
-        let segment = Segment::read(head.strip_prefix(listed.id.as_bytes())?).ok();
-        let segment = self.numbered(segment.filter(|segment| listed.is_of(segment))?);
+    pub fn add(&mut self, entry: &ManifestEntry, head: &[u8]) -> Option<Rc<CachedSegment>> {
+        let segment = Segment::read(head.strip_prefix(entry.id.as_bytes())?).ok();
+        let segment = self.numbered(segment.filter(|segment| entry.is_of(segment))?);
         let cached = Rc::new(CachedSegment {
-            first: listed.first,
-            last: listed.last,
-            id: listed.id.clone(),
+            first: entry.first,
+            last: entry.last,
+            id: entry.id.clone(),
             segment,
             current: RefCell::default(),
         });
-        self.segments.insert(listed.id.clone(), Rc::clone(&cached));
+        self.segments.insert(entry.id.clone(), Rc::clone(&cached));
         Some(cached)
     }
 
@@ -423,7 +426,7 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn news(superseded: &[u64], unqueryable: &[u64], queryable: &[u64]) -> NewChanges {
+    fn changes(superseded: &[u64], unqueryable: &[u64], queryable: &[u64]) -> NewChanges {
         NewChanges {
             superseded: superseded.to_vec(),
             unqueryable: unqueryable.to_vec(),
@@ -433,8 +436,8 @@ mod tests {
 
     #[test]
     fn changes_are_added_to_the_overlay() {
-        let known = Overlay::since(3, news(&[9, 4], &[7, 2], &[]));
-        let next = known.with(news(&[5], &[1, 2], &[7]), false);
+        let known = Overlay::since(3, changes(&[9, 4], &[7, 2], &[]));
+        let next = known.with(changes(&[5], &[1, 2], &[7]), false);
         assert_eq!(next.superseded, [4, 5, 9]);
         assert_eq!(*next.unqueryable, [1, 2]);
         assert_eq!(next.known_from, 3);
@@ -442,8 +445,8 @@ mod tests {
 
     #[test]
     fn complete_list_replaces_the_overlay() {
-        let known = Overlay::since(3, news(&[4], &[7, 2], &[]));
-        let next = known.with(news(&[], &[8], &[2]), true);
+        let known = Overlay::since(3, changes(&[4], &[7, 2], &[]));
+        let next = known.with(changes(&[], &[8], &[2]), true);
         assert_eq!(next.superseded, [4]);
         assert_eq!(*next.unqueryable, [8]);
     }
@@ -456,7 +459,7 @@ mod tests {
             removals,
             revision: version,
         };
-        let listed = [Listed {
+        let manifest = [ManifestEntry {
             first: 1,
             last: 5,
             state: 5,
@@ -464,12 +467,17 @@ mod tests {
             id: String::from("a"),
             memory: 1,
         }];
-        let mut cache = Cache::default();
-        let first = cache.renew(cache.known(), state(5, 0), &listed, news(&[], &[2], &[]));
-        let same = cache.renew(cache.known(), state(6, 0), &listed, NewChanges::default());
+        let mut cache = SegmentCache::default();
+        let first = cache.renew(
+            cache.known(),
+            state(5, 0),
+            &manifest,
+            changes(&[], &[2], &[]),
+        );
+        let same = cache.renew(cache.known(), state(6, 0), &manifest, NewChanges::default());
         assert!(Rc::ptr_eq(&first, &same));
         // After a deletion the database lists everything, which is nothing here.
-        let last = cache.renew(cache.known(), state(7, 1), &listed, NewChanges::default());
+        let last = cache.renew(cache.known(), state(7, 1), &manifest, NewChanges::default());
         assert!(last.unqueryable.is_empty());
     }
 }

@@ -12,7 +12,7 @@ use crate::store::repository::{BatchSink, Pause, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{GatherBounds, GatheredBatch, NEWEST, newest_of};
-use crate::store::sql::segments::cache::Listed;
+use crate::store::sql::segments::cache::ManifestEntry;
 use crate::store::sql::value::{Fields, Sql, Statement, unexpected};
 
 /// Maximum bytes of memory while a segment is encoded, estimated. The segment then ends early.
@@ -150,20 +150,24 @@ pub(super) struct Range {
 impl Range {
     /// Returns the next range to be written: rows that no segment holds, else segments to be
     /// merged.
-    fn of(listed: &[Listed], newest: u64, sizes: (u64, u64)) -> Option<Range> {
-        Range::unwritten(listed, newest, sizes).or_else(|| Range::merged(listed, sizes))
+    fn of(manifest: &[ManifestEntry], newest: u64, sizes: (u64, u64)) -> Option<Range> {
+        Range::unwritten(manifest, newest, sizes).or_else(|| Range::merged(manifest, sizes))
     }
 
     /// Returns the first rows that no segment holds, if they are enough.
-    fn unwritten(listed: &[Listed], newest: u64, (least, most): (u64, u64)) -> Option<Range> {
+    fn unwritten(
+        manifest: &[ManifestEntry],
+        newest: u64,
+        (least, most): (u64, u64),
+    ) -> Option<Range> {
         let (mut end, mut gap_end) = (0, newest);
-        for listed in listed {
+        for entry in manifest {
             // A segment that was lost or removed leaves a gap.
-            if listed.first > end + 1 {
-                gap_end = listed.first - 1;
+            if entry.first > end + 1 {
+                gap_end = entry.first - 1;
                 break;
             }
-            end = listed.last;
+            end = entry.last;
         }
         let (first, most) = (end + 1, end + most);
         // A gap is filled whatever its size: until then, the ids behind it are not covered without
@@ -178,14 +182,14 @@ impl Range {
     /// Returns the range of [`FACTOR`] segments of about one size that follow one another, or of as
     /// many as make a large one. There are never many small segments, and each version is rewritten
     /// a few times only.
-    fn merged(listed: &[Listed], (least, most): (u64, u64)) -> Option<Range> {
+    fn merged(manifest: &[ManifestEntry], (least, most): (u64, u64)) -> Option<Range> {
         let mut tier = least;
         while tier < most {
             // Only segments with fewer versions take part in a tier, so that a large segment is not
             // written again for a few small ones.
             tier = tier.saturating_mul(FACTOR as u64).min(most);
-            let range = (0..listed.len()).find_map(|at| {
-                let run = run_of(listed.get(at..).unwrap_or_default(), tier, most);
+            let range = (0..manifest.len()).find_map(|at| {
+                let run = run_of(manifest.get(at..).unwrap_or_default(), tier, most);
                 let (first, last) = (run.first()?.first, run.last()?.last);
                 let memory: u64 = run.iter().map(|segment| segment.memory).sum();
                 // Fewer than FACTOR segments are merged if they fill three quarters of a limit,
@@ -204,10 +208,10 @@ impl Range {
 
 /// Returns the first segments that follow one another, have fewer versions than `tier` each, and no
 /// more than `most` together.
-fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
+fn run_of(manifest: &[ManifestEntry], tier: u64, most: u64) -> &[ManifestEntry] {
     let (mut count, mut total, mut memory) = (0, 0, 0);
     let mut end = None;
-    for segment in listed {
+    for segment in manifest {
         let versions = segment.last + 1 - segment.first;
         let follows = end.is_none_or(|end| segment.first == end + 1);
         (total, memory) = (total + versions, memory + segment.memory);
@@ -221,7 +225,7 @@ fn run_of(listed: &[Listed], tier: u64, most: u64) -> &[Listed] {
         }
         (count, end) = (count + 1, Some(segment.last));
     }
-    listed.get(..count).unwrap_or_default()
+    manifest.get(..count).unwrap_or_default()
 }
 
 /// The rows of a segment that is to be written.
@@ -328,9 +332,9 @@ impl<S: Sql> SqlRepository<S> {
         }
         let state = newest_of(answers.next()?)?;
         for source in [CopiedRows::Versions, CopiedRows::Ehrs] {
-            let listed = Listed::all(answers.next()?)?;
+            let manifest = ManifestEntry::all(answers.next()?)?;
             let newest = source.newest(state);
-            if let Some(range) = Range::of(&listed, newest, segments.sizes) {
+            if let Some(range) = Range::of(&manifest, newest, segments.sizes) {
                 let rows = SegmentRows {
                     source,
                     range,
@@ -489,9 +493,9 @@ mod tests {
     use crate::store::sql::segments::{MAX_VERSIONS, MIN_VERSIONS};
 
     fn range(listed: &[(u64, u64)], newest: u64) -> Option<(u64, u64)> {
-        let listed: Vec<Listed> = listed
+        let listed: Vec<ManifestEntry> = listed
             .iter()
-            .map(|(first, last)| Listed {
+            .map(|(first, last)| ManifestEntry {
                 first: *first,
                 last: *last,
                 state: *last,
@@ -530,9 +534,9 @@ mod tests {
 
     #[test]
     fn segments_are_merged_as_far_as_their_memory_allows() {
-        let listed = |memory: usize| -> Vec<Listed> {
+        let listed = |memory: usize| -> Vec<ManifestEntry> {
             (0..8)
-                .map(|number| Listed {
+                .map(|number| ManifestEntry {
                     first: number * 600 + 1,
                     last: number * 600 + 600,
                     state: 0,

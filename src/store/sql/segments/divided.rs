@@ -1,6 +1,6 @@
 //! Division of a population scan at the ends of segments, for several threads.
 
-use super::cache::Listed;
+use super::cache::ManifestEntry;
 use super::{CopiedRows, is_joined};
 use crate::store::division::{Division, SegmentExtent, divide};
 use crate::store::repository::StoreError;
@@ -37,10 +37,10 @@ impl<S: Sql> SqlRepository<S> {
         let mut answers = self.batch(statements).await?;
         let newest = newest_of(answers.next()?)?;
         let snapshot = state_of(scan, newest, answers.next()?)?;
-        let listed = Listed::all(answers.next()?)?;
-        let extents = listed.iter().map(|listed| SegmentExtent {
-            last: listed.last,
-            documents: listed.rows,
+        let manifest = ManifestEntry::all(answers.next()?)?;
+        let extents = manifest.iter().map(|entry| SegmentExtent {
+            last: entry.last,
+            documents: entry.rows,
         });
         let extents: Vec<SegmentExtent> = extents.collect();
         let parts = divide(&extents, count, segments.divided);

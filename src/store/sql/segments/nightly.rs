@@ -9,7 +9,7 @@ use super::{BLOBS_AT_ONCE, CopiedRows, MAX_MISSES, Segments, head_key};
 use crate::store::repository::StoreError;
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{NEWEST, newest_of};
-use crate::store::sql::segments::cache::Listed;
+use crate::store::sql::segments::cache::ManifestEntry;
 use crate::store::sql::value::{Fields, Sql, Statement};
 use futures_util::{StreamExt, stream};
 
@@ -54,7 +54,7 @@ impl<S: Sql> SqlRepository<S> {
         };
         for source in [CopiedRows::Versions, CopiedRows::Ehrs] {
             let rows = self.rows(Statement::new(source.manifest())).await?;
-            segments.check_heads(&Listed::all(rows)?).await?;
+            segments.check_heads(&ManifestEntry::all(rows)?).await?;
         }
         Ok(segments.lost())
     }
@@ -118,15 +118,15 @@ impl<S: Sql> SqlRepository<S> {
 
 impl Segments {
     /// Records each segment whose head is absent as lost.
-    async fn check_heads(&self, listed: &[Listed]) -> Result<(), StoreError> {
-        let heads = stream::iter(listed).map(|listed| async move {
-            let head = self.blobs.get(&head_key(&listed.id)).await;
-            (listed, head)
+    async fn check_heads(&self, manifest: &[ManifestEntry]) -> Result<(), StoreError> {
+        let heads = stream::iter(manifest).map(|entry| async move {
+            let head = self.blobs.get(&head_key(&entry.id)).await;
+            (entry, head)
         });
         let mut heads = std::pin::pin!(heads.buffer_unordered(BLOBS_AT_ONCE));
-        while let Some((listed, head)) = heads.next().await {
+        while let Some((entry, head)) = heads.next().await {
             if head.map_err(StoreError::Unavailable)?.is_none() {
-                self.miss(&listed.id, MAX_MISSES);
+                self.miss(&entry.id, MAX_MISSES);
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The first page of rows behind the segments, read together with the manifest.
+//! The prefetch of the first page of rows behind the segments, which is read with the manifest.
 //!
 //! The cache knows up to which id the segments reached in the last query. A query requests the page
 //! behind that id in its first batch of statements, so that it needs no second round trip. The page
@@ -10,15 +10,15 @@ use crate::store::scan::Scan;
 use crate::store::sql::catalog::MatchingProfiles;
 use crate::store::sql::value::{Row, Statement};
 
-/// A page that was read ahead.
-pub(super) struct PageAhead {
+/// A page that was prefetched.
+pub(super) struct PrefetchedPage {
     pub page: ScanPage,
     /// The last id of its range. Rows with higher ids are on later pages.
     pub until: u64,
 }
 
-/// A page that is requested ahead.
-pub(super) struct Ahead<'s> {
+/// The prefetch of the first page of rows behind the segments, which is read with the manifest.
+pub(super) struct PagePrefetch<'s> {
     scan: &'s Scan,
     matching: MatchingProfiles,
     /// The page begins after this id.
@@ -26,12 +26,12 @@ pub(super) struct Ahead<'s> {
     page: Option<ScanPage>,
 }
 
-impl<'s> Ahead<'s> {
+impl<'s> PagePrefetch<'s> {
     /// Creates the page after an id; `None` for a scan that names EHRs or an older state, whose
     /// rows are read in other ways.
-    pub fn of(scan: &'s Scan, matching: MatchingProfiles, after: u64) -> Option<Ahead<'s>> {
+    pub fn of(scan: &'s Scan, matching: MatchingProfiles, after: u64) -> Option<PagePrefetch<'s>> {
         let is_newest = scan.ehrs.is_none() && scan.snapshot.is_none();
-        is_newest.then_some(Ahead {
+        is_newest.then_some(PagePrefetch {
             scan,
             matching,
             after,
@@ -70,10 +70,10 @@ impl<'s> Ahead<'s> {
     /// Returns the page if it is the first one after an id with these profiles; `None` if not. The
     /// batch may have brought new profiles, and a compaction or a deletion may have changed the
     /// segments.
-    pub fn page(self, after: u64, matching: &MatchingProfiles) -> Option<PageAhead> {
+    pub fn page(self, after: u64, matching: &MatchingProfiles) -> Option<PrefetchedPage> {
         let is_same = self.after == after && self.matching.profiles == matching.profiles;
         let until = self.until();
         let page = self.page.filter(|_| is_same)?;
-        Some(PageAhead { page, until })
+        Some(PrefetchedPage { page, until })
     }
 }
