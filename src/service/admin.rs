@@ -30,7 +30,7 @@ use super::auth::AccessTrail;
 use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, change_type};
-use super::content::{CheckedDocument, Rigor, check_model};
+use super::content::{CheckedDocument, ValidationLevel, check_model};
 use super::document_class::Controlled;
 use super::document_class::kind_of;
 use super::error::Failure;
@@ -366,7 +366,7 @@ impl<R: Repository> Service<R> {
             let checked = check_model(call, tree, super::commit::class_name(kind))?;
             return Ok((Some(checked), Vec::new()));
         }
-        let checked = self.composition_findings(call, tree, Rigor::Complete);
+        let checked = self.composition_findings(call, tree, ValidationLevel::Complete);
         let (checked, findings) = checked.await?;
         Ok((Some(checked), findings))
     }

@@ -22,131 +22,135 @@ pub const SEND_TIME: Duration = Duration::from_secs(120);
 
 /// A body of lines in progress.
 pub struct BodyParts {
-    /// The bytes that have arrived. Those before `at` were passed on.
+    /// The bytes that have arrived and were not passed on, after `passed_bytes` others.
     buffer: Vec<u8>,
-    at: usize,
-    /// Bytes of the buffer whose line ends are counted, and the number of line ends after `at`.
-    counted: usize,
-    lines: u64,
+    /// The number of bytes, from the start of the buffer, that were passed on.
+    passed_bytes: usize,
+    /// The number of bytes, from the start of the buffer, whose line ends are counted.
+    counted_bytes: usize,
+    /// The number of line ends from `passed_bytes` to `counted_bytes`.
+    line_ends: u64,
     /// The number of the next line, after the first part.
-    line: Option<u64>,
-    ended: bool,
+    next_line: Option<u64>,
+    /// Whether all of the body has arrived.
+    is_complete: bool,
     /// Maximum bytes of a part, unless a line is longer.
-    size: usize,
+    max_bytes: usize,
     /// Maximum lines of a part.
-    most: u64,
+    max_lines: u64,
     /// Maximum bytes of a line.
-    limit: usize,
+    max_line_bytes: usize,
 }
 
 impl BodyParts {
-    /// Creates the state of a body of which nothing has arrived. A part has at most `size` bytes
-    /// and `most` lines. A line may be longer than `size`, and has at most `limit` bytes.
+    /// Creates the state of a body of which nothing has arrived. A part has at most
+    /// `max_bytes` bytes and `max_lines` lines. A line may be longer than `max_bytes`, and has at
+    /// most `max_line_bytes` bytes.
     #[must_use]
-    pub fn new(size: usize, most: u64, limit: usize) -> BodyParts {
+    pub fn new(max_bytes: usize, max_lines: u64, max_line_bytes: usize) -> BodyParts {
         BodyParts {
             buffer: Vec::new(),
-            at: 0,
-            counted: 0,
-            lines: 0,
-            line: None,
-            ended: false,
-            size: size.min(limit),
-            most: most.max(1),
-            limit,
+            passed_bytes: 0,
+            counted_bytes: 0,
+            line_ends: 0,
+            next_line: None,
+            is_complete: false,
+            max_bytes: max_bytes.min(max_line_bytes),
+            max_lines: max_lines.max(1),
+            max_line_bytes,
         }
     }
 
     /// Returns whether the next part needs more of the body.
     #[must_use]
     pub fn is_short(&self) -> bool {
-        let held = self.buffer.len() - self.at;
-        !self.ended
-            && self.lines < self.most
-            && (held < self.size || (held <= self.limit && self.lines == 0))
+        let held = self.buffer.len() - self.passed_bytes;
+        !self.is_complete
+            && self.line_ends < self.max_lines
+            && (held < self.max_bytes || (held <= self.max_line_bytes && self.line_ends == 0))
     }
 
     /// Returns whether a line of more than `bytes` bytes has arrived in part only.
     #[must_use]
     pub fn awaits_line_above(&self, bytes: usize) -> bool {
-        !self.ended && self.lines == 0 && self.buffer.len() - self.at > bytes
+        !self.is_complete && self.line_ends == 0 && self.buffer.len() - self.passed_bytes > bytes
     }
 
     /// Returns whether all of the body was passed on.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.ended && self.at == self.buffer.len()
+        self.is_complete && self.passed_bytes == self.buffer.len()
     }
 
     /// Returns the buffer of bytes that were not passed on. A host appends arriving bytes.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         // Only here, when more bytes are needed: each call of `next` would otherwise move the rest.
-        self.buffer.drain(..self.at);
+        self.buffer.drain(..self.passed_bytes);
         // `next` never passes on bytes whose line ends are not counted.
-        self.counted -= self.at;
-        self.at = 0;
+        self.counted_bytes -= self.passed_bytes;
+        self.passed_bytes = 0;
         &mut self.buffer
     }
 
     /// Records that bytes have arrived. `has_more` is false for the last ones.
     pub fn record_arrival(&mut self, has_more: bool) {
-        self.lines += self.buffer.get(self.counted..).map_or(0, line_ends);
-        self.counted = self.buffer.len();
-        self.ended = !has_more;
+        self.line_ends += self.buffer.get(self.counted_bytes..).map_or(0, line_ends);
+        self.counted_bytes = self.buffer.len();
+        self.is_complete = !has_more;
     }
 
     /// Ends the body after an error. What has arrived is not passed on.
     pub fn end(&mut self) {
-        self.ended = true;
-        self.at = self.buffer.len();
-        self.lines = 0;
+        self.is_complete = true;
+        self.passed_bytes = self.buffer.len();
+        self.line_ends = 0;
     }
 
     /// Returns the request with the next complete lines, and with the number of the first of them
     /// as `first`; `None` at the end. A line that is too long is passed on as far as it has
     /// arrived, and the service rejects it because of its length.
     pub fn next(&mut self, head: &Request) -> Option<Request> {
-        let range = self.at..self.at + self.length();
+        let range = self.passed_bytes..self.passed_bytes + self.length();
         let body = self.buffer.get(range).unwrap_or_default().to_vec();
-        self.at += body.len();
+        self.passed_bytes += body.len();
         let lines = line_ends(&body);
-        self.lines -= lines;
+        self.line_ends -= lines;
         let mut part = Request {
             body,
             ..head.clone()
         };
-        if let Some(line) = self.line {
+        if let Some(line) = self.next_line {
             // The first part keeps the client's `first`. Later parts get the number of their first
             // line.
             part.query.retain(|(key, _)| key != "first");
             part.query.push((String::from("first"), line.to_string()));
         }
         let first = self
-            .line
+            .next_line
             .or_else(|| head.query_value("first")?.parse().ok())
             .unwrap_or(1);
-        self.line = Some(first.saturating_add(lines));
+        self.next_line = Some(first.saturating_add(lines));
         (!part.body.is_empty()).then_some(part)
     }
 
     /// Returns the bytes of the next part.
     fn length(&self) -> usize {
-        let held = self.buffer.get(self.at..).unwrap_or_default();
+        let held = self.buffer.get(self.passed_bytes..).unwrap_or_default();
         // The rest of the body is one part, even if its last line has no line end.
-        if self.ended && held.len() <= self.size && self.lines < self.most {
+        if self.is_complete && held.len() <= self.max_bytes && self.line_ends < self.max_lines {
             return held.len();
         }
         let is_end = |byte: &u8| *byte == b'\n';
         let (window, is_many) = (
-            held.get(..self.size.min(held.len())).unwrap_or(held),
-            self.lines > self.most,
+            held.get(..self.max_bytes.min(held.len())).unwrap_or(held),
+            self.line_ends > self.max_lines,
         );
         let many = || {
             (1..)
                 .zip(window)
                 .filter(|(_, byte)| is_end(byte))
                 .map(|(length, _)| length)
-                .nth(usize::try_from(self.most - 1).ok()?)
+                .nth(usize::try_from(self.max_lines - 1).ok()?)
         };
         let last = || {
             window

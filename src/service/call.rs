@@ -63,8 +63,8 @@ struct DrawnUuids {
     /// Whether UUIDs are kept for the next attempt. Requests without attempts do not need them.
     are_kept: bool,
     kept: Vec<String>,
-    /// The number of kept UUIDs that the present attempt has drawn.
-    drawn: usize,
+    /// The index in `kept` of the UUID that the current attempt draws next.
+    next: usize,
 }
 
 /// A request before its route is known.
@@ -178,7 +178,7 @@ impl<'a> Call<'a> {
         self.templates.borrow_mut().rely_on(facts);
         let mut drawn = self.drawn.borrow_mut();
         drawn.are_kept = true;
-        drawn.drawn = 0;
+        drawn.next = 0;
     }
 
     /// Checks that the caller may perform the operation on something with this name: 403.
@@ -238,9 +238,9 @@ impl<'a> Call<'a> {
     /// first attempt.
     pub fn new_uuid(&self) -> String {
         let mut drawn = self.drawn.borrow_mut();
-        let at = drawn.drawn;
-        if let Some(kept) = drawn.kept.get(at).cloned() {
-            drawn.drawn += 1;
+        let next = drawn.next;
+        if let Some(kept) = drawn.kept.get(next).cloned() {
+            drawn.next += 1;
             return kept;
         }
         let uuid = self
@@ -250,7 +250,7 @@ impl<'a> Call<'a> {
             .to_ascii_lowercase();
         if drawn.are_kept {
             drawn.kept.push(uuid.clone());
-            drawn.drawn += 1;
+            drawn.next += 1;
         }
         uuid
     }
@@ -308,7 +308,10 @@ impl<'a> Call<'a> {
     /// 429 if too many requests wait for foreign servers.
     #[cfg(feature = "server")]
     pub async fn begin_wait(&self) -> Result<(), Failure> {
-        let wait = self.environment.borrow_mut().exchange(Work::ForeignWait);
+        let wait = self
+            .environment
+            .borrow_mut()
+            .replace_permit(Work::ForeignWait);
         permitted(wait.await)
     }
 
@@ -318,7 +321,7 @@ impl<'a> Call<'a> {
     /// 429 if none was free in time.
     #[cfg(feature = "server")]
     pub async fn end_wait(&self) -> Result<(), Failure> {
-        let wait = self.environment.borrow_mut().exchange(Work::Heavy);
+        let wait = self.environment.borrow_mut().replace_permit(Work::Heavy);
         permitted(wait.await)
     }
 

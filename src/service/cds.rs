@@ -11,7 +11,7 @@ use super::auth::{Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
-use super::execution::{Extent, Stage};
+use super::execution::{EhrRange, Stage};
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::choose;
@@ -58,7 +58,7 @@ impl<R: Repository> Service<R> {
         let language = stage.language().to_owned();
         call.trail.add_ehr(&ehr_id);
         let ran = self
-            .run_stages(call, &[stage], &[ehr_id], Extent::Whole, false)
+            .run_stages(call, &[stage], &[ehr_id], EhrRange::All, false)
             .await?;
         let run = ran.stages.first().and_then(|runs| runs.first());
         // A response without cards would mean that the guide has no advice for the patient, so a

@@ -80,9 +80,9 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         tree: Tree,
-        rigor: Rigor,
+        level: ValidationLevel,
     ) -> Result<CheckedDocument, Failure> {
-        let (checked, findings) = self.composition_findings(call, tree, rigor).await?;
+        let (checked, findings) = self.composition_findings(call, tree, level).await?;
         match refuse_errors(call, COMPOSITION, &findings) {
             Ok(()) => Ok(checked),
             Err(failure) => Err(self.with_keys(call, failure, &checked, &findings).await),
@@ -101,7 +101,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         tree: Tree,
         what: &str,
-        rigor: Rigor,
+        level: ValidationLevel,
     ) -> Result<CheckedDocument, Failure> {
         check_nesting(&tree, what)?;
         let mut findings = {
@@ -115,7 +115,7 @@ impl<R: Repository> Service<R> {
         };
         if let Some(compiled) = stored {
             let _turn = call.turn(tree.size()).await?;
-            add_template_findings(&tree, &compiled.template, rigor, &mut findings)?;
+            add_template_findings(&tree, &compiled.template, level, &mut findings)?;
         }
         plain_document(call, tree, what, &findings)
     }
@@ -126,7 +126,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         tree: Tree,
-        rigor: Rigor,
+        level: ValidationLevel,
     ) -> Result<(CheckedDocument, Vec<Finding>), Failure> {
         check_nesting(&tree, COMPOSITION)?;
         // A trusted loader has validated its compositions already.
@@ -149,7 +149,7 @@ impl<R: Repository> Service<R> {
         };
         if validates {
             let _turn = call.turn(tree.size()).await?;
-            add_template_findings(&tree, &compiled.template, rigor, &mut findings)?;
+            add_template_findings(&tree, &compiled.template, level, &mut findings)?;
         }
         Ok((
             CheckedDocument {
@@ -166,18 +166,18 @@ impl<R: Repository> Service<R> {
 fn add_template_findings(
     tree: &Tree,
     template: &template::Template,
-    rigor: Rigor,
+    level: ValidationLevel,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failure> {
     let root = root_of(tree)?;
-    findings.extend(rigor.findings(root, template));
+    findings.extend(level.findings(root, template));
     template::label_findings(root, template, findings);
     Ok(())
 }
 
 /// The rules of a template that a document must meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Rigor {
+pub(crate) enum ValidationLevel {
     /// All rules.
     Complete,
     /// Structure, classes and values, but not the presence of required items: the version is
@@ -185,28 +185,28 @@ pub(crate) enum Rigor {
     Draft,
 }
 
-impl Rigor {
-    /// Returns the rigor for a version with the lifecycle state of this audit.
-    pub fn from_audit(audit: &Audit) -> Rigor {
-        Rigor::from_lifecycle(audit.lifecycle.code)
+impl ValidationLevel {
+    /// Returns the level for a version with the lifecycle state of this audit.
+    pub fn from_audit(audit: &Audit) -> ValidationLevel {
+        ValidationLevel::from_lifecycle(audit.lifecycle.code)
     }
 
-    /// Returns the rigor for a version with the lifecycle state of this code. Only an incomplete
+    /// Returns the level for a version with the lifecycle state of this code. Only an incomplete
     /// version becomes abandoned.
     ///
     /// Source: Common IM, Version Lifecycle.
-    pub fn from_lifecycle(code: &str) -> Rigor {
+    pub fn from_lifecycle(code: &str) -> ValidationLevel {
         match [INCOMPLETE.code, ABANDONED.code].contains(&code) {
-            true => Rigor::Draft,
-            false => Rigor::Complete,
+            true => ValidationLevel::Draft,
+            false => ValidationLevel::Complete,
         }
     }
 
     /// Returns the findings of a template in a document.
     pub fn findings(self, root: NodeRef<'_>, template: &template::Template) -> Vec<Finding> {
         match self {
-            Rigor::Complete => template::validate(root, template),
-            Rigor::Draft => template::validate_draft(root, template),
+            ValidationLevel::Complete => template::validate(root, template),
+            ValidationLevel::Draft => template::validate_draft(root, template),
         }
     }
 }

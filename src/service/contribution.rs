@@ -5,7 +5,7 @@ use super::admission::LARGE;
 use super::call::{Call, ChangedResource};
 use super::commit::{Change, ChangeSet, KEPT, VERSION, class_name};
 use super::committal::{Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts};
-use super::content::{Rigor, read_part};
+use super::content::{ValidationLevel, read_part};
 use super::document_class::kind_of;
 use super::error::{Failure, root_of, shortened};
 use super::followed::{FollowedObjects, objects_to_read};
@@ -211,7 +211,7 @@ impl<R: Repository> Service<R> {
             kind,
             data,
             preceding: preceding.as_ref(),
-            rigor: Rigor::from_audit(&audit),
+            level: ValidationLevel::from_audit(&audit),
         };
         let content = self
             .check_member_data(call, owner, member, followed)

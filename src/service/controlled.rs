@@ -6,7 +6,7 @@ use super::admission::Turn;
 use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, CommittedChange, check_write, flags};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
-use super::content::{CheckedDocument, Rigor, named_template};
+use super::content::{CheckedDocument, ValidationLevel, named_template};
 use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
@@ -401,10 +401,10 @@ impl<R: Repository> Service<R> {
     ) -> Result<CheckedDocument, Failure> {
         let written = (what.kind, call.permission.act);
         check_write(call, owner, written, named_template(&tree))?;
-        let rigor = Rigor::from_audit(audit);
+        let level = ValidationLevel::from_audit(audit);
         match what.kind {
-            ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
-            _ => self.check_plain(call, tree, what.name, rigor).await,
+            ObjectKind::Composition => self.check_composition(call, tree, level).await,
+            _ => self.check_plain(call, tree, what.name, level).await,
         }
     }
 

@@ -4,7 +4,7 @@ use super::Service;
 use super::call::{Call, ChangedResource};
 use super::commit::ChangeSet;
 use super::committal::CREATION;
-use super::content::{CheckedDocument, Rigor, read_body, read_text};
+use super::content::{CheckedDocument, ValidationLevel, read_body, read_text};
 use super::error::{Failure, root_of};
 use super::http::Response;
 use super::ids::{is_uuid, uuid_of};
@@ -172,7 +172,7 @@ impl<R: Repository> Service<R> {
                 _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
             }
         };
-        self.check_plain(call, tree, "EHR_STATUS", Rigor::Complete)
+        self.check_plain(call, tree, "EHR_STATUS", ValidationLevel::Complete)
             .await
     }
 }

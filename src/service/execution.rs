@@ -26,7 +26,7 @@ use crate::store::repository::Repository;
 pub(super) use failure::RunFailure;
 use rows::{StageRows, too_much_data};
 pub(super) use stage::Stage;
-use stage::StageInput;
+use stage::{RunBounds, StageInput};
 use std::collections::HashSet;
 pub(super) use work::GuideWork;
 use work::{STEPS, StepCounter, too_long, too_many_steps};
@@ -107,9 +107,9 @@ fn texts(name: &str, list: &str) -> Result<Vec<String>, Failure> {
 
 /// The EHRs on which a call runs guides.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum EhrRange {
     /// All EHRs. Their runs share the limits of a call.
-    Whole,
+    All,
     /// The first EHRs, until their runs have [`PIECE_BYTES`] or [`PIECE_STEPS`]; one at least. The
     /// runs on one EHR share the limits of a call.
     Piece,
@@ -137,7 +137,7 @@ struct StageData<'s> {
 
 /// The state of a chain of guides between two stages.
 struct Chain {
-    extent: Extent,
+    ehr_range: EhrRange,
     /// The time at which the chain began, in microseconds since 1970.
     started: i64,
     reports_queries: bool,
@@ -154,9 +154,9 @@ struct Chain {
 impl Chain {
     /// Returns the state of a chain before its first stage, without queries. `bytes` is the limit of
     /// the results, and `ehrs` the number of EHRs.
-    fn begin(extent: Extent, started: i64, bytes: usize, ehrs: usize) -> Chain {
+    fn begin(ehr_range: EhrRange, started: i64, bytes: usize, ehrs: usize) -> Chain {
         Chain {
-            extent,
+            ehr_range,
             started,
             reports_queries: false,
             query_time: 0.0,
@@ -175,10 +175,10 @@ impl Chain {
     /// # Errors
     /// 500 for an EHR without a count of its consumption: its run would have no limit.
     fn limits_of(&self, ehr: usize) -> Result<Limits, Failure> {
-        Ok(match self.extent {
-            Extent::Whole => self.limits,
+        Ok(match self.ehr_range {
+            EhrRange::All => self.limits,
             // The steps of reading are counted for the call.
-            Extent::Piece => self
+            EhrRange::Piece => self
                 .limits
                 .without(*self.spent.get(ehr).ok_or_else(uncounted)?),
         })
@@ -196,7 +196,7 @@ impl Chain {
     /// # Errors
     /// As [`Chain::limits_of`].
     fn count(&mut self, ehr: usize, spent: Spent) -> Result<Spent, Failure> {
-        if self.extent == Extent::Whole {
+        if self.ehr_range == EhrRange::All {
             self.limits = self.limits.without(spent);
         }
         let own = self.spent.get_mut(ehr).ok_or_else(uncounted)?;
@@ -212,8 +212,8 @@ fn uncounted() -> Failure {
 
 /// Returns whether the EHRs before one whose run ended are a piece: the others have answers of their
 /// own. A broken invariant ends the call.
-fn ends_piece(ended: &Exceeded, extent: Extent, ehr: usize) -> bool {
-    extent == Extent::Piece && ehr > 0 && !matches!(ended.limit, Limit::Broken(_))
+fn ends_piece(ended: &Exceeded, ehr_range: EhrRange, ehr: usize) -> bool {
+    ehr_range == EhrRange::Piece && ehr > 0 && !matches!(ended.limit, Limit::Broken(_))
 }
 
 /// Returns whether EHRs with this consumption are a piece.
@@ -286,7 +286,7 @@ impl<R: Repository> Service<R> {
             times,
             ..
         } = self
-            .run_stages(call, &stages, &ids, Extent::Whole, true)
+            .run_stages(call, &stages, &ids, EhrRange::All, true)
             .await?;
         let first = runs.first().map(Vec::as_slice).unwrap_or_default();
         if let Some(id) = (0..).zip(&ids).find_map(|(i, id)| {
@@ -322,15 +322,15 @@ impl<R: Repository> Service<R> {
         Ok(stages)
     }
 
-    /// Runs guides in order on EHRs, each of which is named once, and on as many of them as
-    /// `extent` says. EHRs that do not exist have no runs. One scan reads the data of all guides.
-    /// `reports_queries` is true if the runs report their queries.
+    /// Runs guides in order on EHRs, each of which is named once: on the next ones of `ehr_range`.
+    /// EHRs that do not exist have no runs. One scan reads the data of all guides. `reports_queries`
+    /// is true if the runs report their queries.
     pub(super) async fn run_stages(
         &self,
         call: &Call<'_>,
         stages: &[Stage<'_>],
         ids: &[String],
-        extent: Extent,
+        ehr_range: EhrRange,
         reports_queries: bool,
     ) -> Result<GuideResults, RunFailure> {
         let started = call.clock();
@@ -340,7 +340,12 @@ impl<R: Repository> Service<R> {
             reports_queries,
             // One scan answers all queries, so each gets an equal share of its time.
             query_time: millis(call.clock() - started) / queries as f64,
-            ..Chain::begin(extent, started, self.config.limits.result, data.ehrs.len())
+            ..Chain::begin(
+                ehr_range,
+                started,
+                self.config.limits.result,
+                data.ehrs.len(),
+            )
         };
         let mut results = GuideResults {
             stages: Vec::with_capacity(stages.len()),
@@ -429,8 +434,8 @@ impl<R: Repository> Service<R> {
             .stage_inputs(call, stage, &mut population, ehrs, chain, &mut counter)
             .await?;
         let values = inputs.iter().flat_map(StageInput::values);
-        let ends = chain.started.saturating_add(self.config.limits.query_time);
-        let mut work = GuideWork::new(chain.limits.steps, ends);
+        let deadline = chain.started.saturating_add(self.config.limits.query_time);
+        let mut work = GuideWork::new(chain.limits.steps, deadline);
         let terms = self
             .subsumptions(call, stage.guide(), values, &mut work)
             .await
@@ -445,18 +450,15 @@ impl<R: Repository> Service<R> {
         for (ehr, input) in inputs.into_iter().enumerate() {
             let ehr_id = input.ehr_id;
             let limits = chain.limits_of(ehr)?;
-            let ran = stage
-                .run(
-                    call,
-                    &terms,
-                    input,
-                    queries,
-                    (chain.query_time, limits, ends),
-                )
-                .await;
+            let bounds = RunBounds {
+                query_millis: chain.query_time,
+                limits,
+                deadline,
+            };
+            let ran = stage.run(call, &terms, input, queries, bounds).await;
             let (run, spent) = match ran {
                 // The next piece begins with this EHR.
-                Err(ended) if ends_piece(&ended, chain.extent, ehr) => {
+                Err(ended) if ends_piece(&ended, chain.ehr_range, ehr) => {
                     chain.earlier.truncate(ehr);
                     break;
                 }
@@ -465,7 +467,7 @@ impl<R: Repository> Service<R> {
             };
             total = total.with(chain.count(ehr, spent)?);
             runs.push(run);
-            if chain.extent == Extent::Piece && is_piece(total) {
+            if chain.ehr_range == EhrRange::Piece && is_piece(total) {
                 chain.earlier.truncate(runs.len());
                 break;
             }

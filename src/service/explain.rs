@@ -12,8 +12,9 @@ use super::http::Response;
 use super::lint::LintTemplates;
 use super::negotiate::choose;
 use super::parameters::QueryRequest;
+use super::run_host::RunHost;
 use super::time::iso;
-use super::trial::{Host, Trial};
+use super::trial::Trial;
 use crate::aql::{
     self, Explanation, LayoutStatistics, Parameters, Part, Plan, QueryOptions, ResultSet,
     Terminology,
@@ -45,14 +46,14 @@ impl<R: Repository> Service<R> {
             Some(ast) => self.answers(Some(call), &ast).await?,
             None => super::Answers::default(),
         };
-        let until = call.now.saturating_add(self.config.limits.query_time);
-        let stopped = || call.clock() > until;
-        let host = Host {
+        let deadline = call.now.saturating_add(self.config.limits.query_time);
+        let is_stopped = || call.clock() > deadline;
+        let host = RunHost {
             now: &iso(call.now),
-            stopped: &stopped,
+            is_stopped: &is_stopped,
             pause: &|| call.pause(),
             clock: &|| call.clock(),
-            until,
+            deadline,
         };
         let templates = self.lint_templates(Some(call)).await?;
         let explanation = self
@@ -78,7 +79,7 @@ impl<R: Repository> Service<R> {
         parameters: &Parameters,
         ehr: Option<&str>,
         terminology: &dyn Terminology,
-        host: &Host<'_>,
+        host: &RunHost<'_>,
         templates: &LintTemplates,
     ) -> Result<Value, StoreError> {
         let options = QueryOptions {
@@ -109,7 +110,7 @@ impl<R: Repository> Service<R> {
         Ok(Value::Object(out))
     }
 
-    async fn explained_run(&self, plan: &Plan, host: &Host<'_>) -> Result<Value, StoreError> {
+    async fn explained_run(&self, plan: &Plan, host: &RunHost<'_>) -> Result<Value, StoreError> {
         let work = self.budget().work;
         let trial = self.trial(plan, work, true, host).await?;
         let Trial { touched, reads, .. } = &trial;
@@ -164,7 +165,7 @@ fn layout(layout: &LayoutStatistics) -> Value {
 async fn compilation_steps(
     q: &str,
     explanation: &Explanation,
-    host: &Host<'_>,
+    host: &RunHost<'_>,
 ) -> Map<String, Value> {
     let is_long = q.len() > LONG;
     let index = LineIndex::new(q);

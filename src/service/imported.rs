@@ -17,7 +17,7 @@ use super::commit::Change;
 use super::committal::{
     Audit, CREATION, Code, CommitMetadata, DELETED, MODIFICATION, check_parts, lifecycle,
 };
-use super::content::{Rigor, model_findings, read_part};
+use super::content::{ValidationLevel, model_findings, read_part};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::followed::FollowedObjects;
@@ -140,7 +140,7 @@ impl<R: Repository> Service<R> {
             kind,
             data,
             preceding: preceding.as_ref(),
-            rigor: Rigor::from_audit(&audit),
+            level: ValidationLevel::from_audit(&audit),
         };
         let content = self.check_member_data(call, owner, member, followed).await;
         let content = content.map_err(|failure| failure.below("/item"))?;

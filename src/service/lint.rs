@@ -5,8 +5,8 @@ use super::Service;
 use super::auth::{Action, Permission, Resource, Subject};
 use super::call::Call;
 use super::error::Failure;
+use super::run_host::RunHost;
 use super::templates::Compiled;
-use super::trial::Host;
 use crate::aql::{
     self, Cell, LintWarning, Parameters, QueryOptions, StageKind, Stages, prepare_tree,
     query::Window,
@@ -131,7 +131,7 @@ impl<R: Repository> Service<R> {
     pub async fn diagnosis(
         &self,
         q: &str,
-        host: &Host<'_>,
+        host: &RunHost<'_>,
         templates: &LintTemplates,
     ) -> Result<Vec<Diagnostic>, StoreError> {
         let found = aql::diagnose_with(q, &templates.all());
@@ -154,7 +154,7 @@ impl<R: Repository> Service<R> {
         warnings: Vec<LintWarning>,
         parameters: &Parameters,
         options: &QueryOptions<'_>,
-        host: &Host<'_>,
+        host: &RunHost<'_>,
     ) -> Result<Vec<Diagnostic>, StoreError> {
         let (mut left, mut kept) = (LINT_WORK, Vec::new());
         for warning in warnings {
@@ -183,14 +183,16 @@ impl<R: Repository> Service<R> {
         window: Option<Window>,
         parameters: &Parameters,
         options: &QueryOptions<'_>,
-        host: &Host<'_>,
+        host: &RunHost<'_>,
     ) -> Result<Removed, StoreError> {
         // An explanation must not take the time of the request from its other parts.
-        let until = host.until.min((host.clock)().saturating_add(STAGES_TIME));
-        let stopped = || (host.clock)() > until || (host.stopped)();
-        let host = Host {
-            stopped: &stopped,
-            until,
+        let deadline = host
+            .deadline
+            .min((host.clock)().saturating_add(STAGES_TIME));
+        let is_stopped = || (host.clock)() > deadline || (host.is_stopped)();
+        let host = RunHost {
+            is_stopped: &is_stopped,
+            deadline,
             ..*host
         };
         let mut counter = Counter {
@@ -250,7 +252,7 @@ struct Counter<'c, R> {
     service: &'c Service<R>,
     parameters: &'c Parameters,
     options: &'c QueryOptions<'c>,
-    host: &'c Host<'c>,
+    host: &'c RunHost<'c>,
     left: u64,
 }
 
@@ -258,7 +260,7 @@ impl<R: Repository> Counter<'_, R> {
     /// Returns the number of rows of a query that counts; `None` above the budget.
     async fn count(&mut self, query: &aql::ast::Query) -> Result<Option<u64>, StoreError> {
         // A short run never looks at the clock.
-        if (self.host.stopped)() {
+        if (self.host.is_stopped)() {
             return Ok(None);
         }
         let Ok(plan) = prepare_tree(query, self.parameters, self.options) else {

@@ -4,7 +4,7 @@ use super::Service;
 use super::auth::Action;
 use super::call::Call;
 use super::commit::{check_write, class_name};
-use super::content::{CheckedDocument, Rigor, named_template};
+use super::content::{CheckedDocument, ValidationLevel, named_template};
 use super::error::Failure;
 use super::followed::FollowedObjects;
 use super::ids::VersionUid;
@@ -20,7 +20,7 @@ pub(super) struct MemberData<'m> {
     pub data: Option<NodeRef<'m>>,
     /// The version that the member follows; absent for a new object.
     pub preceding: Option<&'m VersionUid>,
-    pub rigor: Rigor,
+    pub level: ValidationLevel,
 }
 
 impl<R: Repository> Service<R> {
@@ -45,9 +45,9 @@ impl<R: Repository> Service<R> {
         };
         check_write(call, owner.id(), (kind, act), named_template(&tree))?;
         let checked = match kind {
-            ObjectKind::Composition => self.check_composition(call, tree, member.rigor).await,
+            ObjectKind::Composition => self.check_composition(call, tree, member.level).await,
             other => {
-                self.check_plain(call, tree, class_name(other), member.rigor)
+                self.check_plain(call, tree, class_name(other), member.level)
                     .await
             }
         };

@@ -107,6 +107,7 @@ mod resolve;
 mod root;
 mod route;
 mod row_parts;
+mod run_host;
 mod run_parameters;
 mod sample_loading;
 mod shared_memory;
@@ -151,12 +152,12 @@ pub use query_steps::{QuerySteps, StepsOutcome, json_head, json_in_steps, next_p
 pub use replay::ReplayEnvironment;
 pub use route::{needs_permission, only_reads, operation};
 pub use row_parts::{IncompleteBody, RowParts};
+pub use run_host::RunHost;
 pub use sample_loading::SampleLoading;
 pub use shared_memory::SharedMemory;
 pub use terminology::Answers;
 pub use terminology_server::{TerminologyResponse, TerminologyServer, Unreachable};
 pub use time::days_before;
-pub use trial::Host;
 
 use crate::aql::Budget;
 use crate::document::LayoutStore;
@@ -210,11 +211,12 @@ pub trait Environment {
         Box::pin(std::future::ready(true))
     }
 
-    /// Waits for a permit for other work in the place of the present one: [`Work::ForeignWait`] for
-    /// the wait for a foreign server, [`Work::Heavy`] after it. A heavy permit is returned before
-    /// that, the permit of the wait when the request has a heavy one again. A host without admission
-    /// control has nothing to wait for.
-    fn exchange(&mut self, work: Work) -> WaitFuture {
+    /// Replaces the permit of the request by one for other work, and waits for it.
+    ///
+    /// Before a wait for a foreign server, the request returns its permit for heavy work, and gets
+    /// one for [`Work::ForeignWait`]. After the wait it gets one for [`Work::Heavy`], and only then
+    /// returns the other. A host without admission control has nothing to wait for.
+    fn replace_permit(&mut self, work: Work) -> WaitFuture {
         let _ = work;
         Box::pin(std::future::ready(true))
     }

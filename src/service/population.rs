@@ -20,7 +20,7 @@ use super::Service;
 use super::bulk::{Lines, NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::error::Failure;
-use super::execution::{Extent, RunFailure, Stage, record_access, unwritten, within_chain};
+use super::execution::{EhrRange, RunFailure, Stage, record_access, unwritten, within_chain};
 use super::http::{Response, RowPart};
 use crate::gdl::output::line;
 use crate::rm::json;
@@ -167,7 +167,7 @@ impl<R: Repository> Service<R> {
         ids: &[String],
     ) -> Result<LineRuns, RunFailure> {
         let ran = self
-            .run_stages(call, stages, ids, Extent::Piece, false)
+            .run_stages(call, stages, ids, EhrRange::Piece, false)
             .await?;
         let mut parts: HashMap<String, Vec<String>> = HashMap::with_capacity(ids.len());
         let mut unpaused = 0;

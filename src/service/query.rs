@@ -25,9 +25,9 @@ use super::negotiate::{NegotiatedFormat, Return, wanted_result};
 use super::page_state::PageState;
 use super::parameters::QueryRequest;
 use super::query_memory::{MemoryShare, ReadBudget, StopReason};
+use super::run_host::RunHost;
 use super::stored_query::detail;
 use super::time::iso;
-use super::trial::Host;
 use super::validators::{definition_etag, not_modified};
 use crate::aql::query::Query;
 use crate::aql::{self, Budget, CheckOptions, Plan, QueryError, ResultFormat, ResultSet};
@@ -485,13 +485,13 @@ impl<R: Repository> Service<R> {
         state.map_or(Ok(()), |state| state.check(plan.scan().ehr(), call.now))?;
         let time = state.map_or(call.now, |state| state.now);
         let now = iso(time);
-        let (stopped, pause, clock) = (self.deadline(call), || call.pause(), || call.clock());
-        let host = Host {
+        let (is_stopped, pause, clock) = (self.deadline(call), || call.pause(), || call.clock());
+        let host = RunHost {
             now: &now,
-            stopped: &stopped,
+            is_stopped: &is_stopped,
             pause: &pause,
             clock: &clock,
-            until: self.deadline_at(call),
+            deadline: self.deadline_at(call),
         };
         let scan = Scan {
             snapshot: state.map(|state| state.snapshot),

@@ -33,7 +33,7 @@ impl Representation {
         web: &WebTemplate,
     ) -> Result<Representation, Failure> {
         let limit = call.config.limits.result;
-        let written = flat::write_within(node, shape, template, web, dialect(call)?, limit);
+        let written = flat::write_within(node, shape, template, web, flat_dialect(call)?, limit);
         let Written { text, left } = written.map_err(|problem| match problem {
             WriteError::TooLarge => Failure::result_too_large("the document in this format", limit),
             problem => Failure::new(406, format!("{problem}: request JSON or XML")),
@@ -61,7 +61,7 @@ impl Representation {
 const TEMPLATE_ID: [&str; 2] = ["openehr-template-id", "openEHR-TEMPLATE_ID"];
 
 /// Returns the requested dialect: that of the parameter, else that of the mount.
-fn dialect(call: &Call<'_>) -> Result<FlatDialect, Failure> {
+fn flat_dialect(call: &Call<'_>) -> Result<FlatDialect, Failure> {
     match call
         .request
         .query_value("dialect")
@@ -85,7 +85,7 @@ pub(crate) fn check_acceptable(call: &Call<'_>) -> Result<(), Failure> {
         && call.has_forms()
         && matches!(Form::wanted(call.request)?, Form::Simplified(..))
     {
-        dialect(call)?;
+        flat_dialect(call)?;
     }
     Ok(())
 }

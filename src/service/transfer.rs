@@ -31,7 +31,7 @@ use super::bulk::{NDJSON, SentLine, numbered};
 use super::call::Call;
 use super::commit::flags;
 use super::committal::{DELETED, lifecycle};
-use super::content::{Rigor, model_findings, read_text, refuse_errors, without_template};
+use super::content::{ValidationLevel, model_findings, read_text, refuse_errors, without_template};
 use super::document_class::kind_of;
 use super::error::Failure;
 use super::http::{Request, Response};
@@ -337,8 +337,8 @@ impl<R: Repository> Service<R> {
     ) -> Result<(Option<String>, Packed), Failure> {
         let data = version.root().and_then(|root| root.get(Attr::DATA));
         if let Some(data) = data.filter(|_| head.kind == ObjectKind::Composition) {
-            let rigor = (!keeps_findings).then(|| Rigor::from_lifecycle(&head.lifecycle));
-            return self.imported_composition(call, version, data, rigor).await;
+            let level = (!keeps_findings).then(|| ValidationLevel::from_lifecycle(&head.lifecycle));
+            return self.imported_composition(call, version, data, level).await;
         }
         let mut findings = model_findings(version)?;
         place_in_sent(version, &mut findings);
@@ -347,13 +347,13 @@ impl<R: Repository> Service<R> {
     }
 
     /// Returns the template of an imported composition, and the packed form of its version.
-    /// `rigor` is `None` if compositions with findings are accepted.
+    /// `level` is `None` if compositions with findings are accepted.
     async fn imported_composition(
         &self,
         call: &Call<'_>,
         version: &Tree,
         data: NodeRef<'_>,
-        rigor: Option<Rigor>,
+        level: Option<ValidationLevel>,
     ) -> Result<(Option<String>, Packed), Failure> {
         let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
         let template_id = data.text_along(&path).map(str::to_owned);
@@ -373,8 +373,8 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, "version", &findings));
         };
         let _turn = call.turn(version.size()).await?;
-        if let Some(rigor) = rigor {
-            let mut of_data = rigor.findings(data, &template.template);
+        if let Some(level) = level {
+            let mut of_data = level.findings(data, &template.template);
             // Their paths begin at the data, all others at the version.
             of_data.iter_mut().for_each(|f| f.path.insert_str(0, DATA));
             findings.extend(of_data);

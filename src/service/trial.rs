@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::query_memory::{ReadBudget, StopReason};
+use super::run_host::RunHost;
 use crate::aql::{Budget, Plan, QueryError, ResultSet, Run, ScanStatistics};
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository, ScanReads, StoreError};
@@ -28,7 +29,7 @@ impl<R: Repository> Service<R> {
         plan: &Plan,
         work: u64,
         records: bool,
-        host: &Host<'_>,
+        host: &RunHost<'_>,
     ) -> Result<Trial, StoreError> {
         // The rows are counted and not shown, so they need only a part of the memory that queries
         // share.
@@ -41,11 +42,11 @@ impl<R: Repository> Service<R> {
         let mut sink = TrialSink {
             plan,
             touched: records.then(ScanStatistics::default),
-            run: Run::new(plan, host.now, budget, host.stopped),
+            run: Run::new(plan, host.now, budget, host.is_stopped),
             budget,
             is_new: true,
             host,
-            reading: ReadBudget::new(self.query_memory.share(), host.until),
+            reading: ReadBudget::new(self.query_memory.share(), host.deadline),
             reads: ScanReads::default(),
         };
         self.repository.scan(plan.scan(), &mut sink).await?;
@@ -75,33 +76,6 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The host functions of a run.
-pub struct Host<'h> {
-    /// The time of the request, ISO 8601 with zone.
-    pub now: &'h str,
-    /// Returns whether to stop. Called regularly.
-    pub stopped: &'h dyn Fn() -> bool,
-    /// Yields to other requests, see [`super::Environment::pause`].
-    pub pause: &'h dyn Fn() -> Pause,
-    /// Reads the clock, in microseconds since 1970.
-    pub clock: &'h dyn Fn() -> i64,
-    /// The time at which a run ends without a result.
-    pub until: i64,
-}
-
-impl<'h> Host<'h> {
-    /// Creates the host functions of a run in memory, which never pauses. `clock` as in [`Host`].
-    pub fn in_memory(now: &'h str, clock: &'h dyn Fn() -> i64) -> Host<'h> {
-        Host {
-            now,
-            stopped: &|| false,
-            pause: &|| Box::pin(std::future::ready(())),
-            clock,
-            until: i64::MAX,
-        }
-    }
-}
-
 /// A sink that runs a query and records the data that it reads.
 struct TrialSink<'r, 'h> {
     plan: &'r Plan,
@@ -111,7 +85,7 @@ struct TrialSink<'r, 'h> {
     budget: Budget,
     /// False between the steps of one batch.
     is_new: bool,
-    host: &'h Host<'h>,
+    host: &'h RunHost<'h>,
     reading: ReadBudget,
     reads: ScanReads,
 }
@@ -141,7 +115,7 @@ impl<'h: 'r, 'r> BatchSink for TrialSink<'r, 'h> {
     }
 
     fn restart(&mut self) -> bool {
-        let run = Run::new(self.plan, self.host.now, self.budget, self.host.stopped);
+        let run = Run::new(self.plan, self.host.now, self.budget, self.host.is_stopped);
         let earlier = std::mem::replace(&mut self.run, run);
         self.run.take_over(earlier);
         if let Some(touched) = &mut self.touched {

@@ -7,7 +7,7 @@ use crate::rest::Ticks;
 use crate::sqlite::{MemoryBlobs, Sqlite, compact};
 use aqlite::samples::{self, Generator};
 use aqlite::service::{
-    Auth, Config, Host, PartAnswerFuture, PartQuery, QueryThreads, Request, Response, Service,
+    Auth, Config, PartAnswerFuture, PartQuery, QueryThreads, Request, Response, RunHost, Service,
 };
 use aqlite::store::ready::now_or_never;
 use aqlite::store::sql::{BlobFuture, Blobs, Segments, SqlRepository};
@@ -76,9 +76,9 @@ impl QueryThreads for Threads {
         Box::pin(async move {
             let (_, service) = others.iter().find(|(number, _)| *number == thread)?;
             let now = query.now.clone();
-            let host = Host {
-                until: query.until,
-                ..Host::in_memory(&now, &|| 0)
+            let host = RunHost {
+                deadline: query.deadline,
+                ..RunHost::in_memory(&now, &|| 0)
             };
             Some(service.answer_part(query, &host).await)
         })

@@ -5,8 +5,8 @@ use super::rows::NOW;
 use aqlite::aql::{Budget, Parameters, QueryOptions, prepare};
 use aqlite::samples::{Generator, templates};
 use aqlite::service::{
-    Answers, Auth, Config, Host, LintTemplates, QuerySteps, ReplayEnvironment, Request, Response,
-    SampleLoading, Service, StepsOutcome, next_poll,
+    Answers, Auth, Config, LintTemplates, QuerySteps, ReplayEnvironment, Request, Response,
+    RunHost, SampleLoading, Service, StepsOutcome, next_poll,
 };
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::now_or_never;
@@ -219,7 +219,7 @@ fn explained(service: &Service<Memory>, microseconds: i64) -> Value {
         time.get()
     };
     let (answers, templates) = (Answers::default(), LintTemplates::default());
-    let host = Host::in_memory(NOW, &clock);
+    let host = RunHost::in_memory(NOW, &clock);
     let parameters = Parameters::new();
     let explanation = service.explanation(q, &parameters, None, &answers, &host, &templates);
     now_or_never(explanation).unwrap().unwrap()["empty"].take()

@@ -424,7 +424,7 @@ impl Environment for Permits {
         self.ticks.new_uuid()
     }
 
-    fn exchange(&mut self, work: Work) -> WaitFuture {
+    fn replace_permit(&mut self, work: Work) -> WaitFuture {
         self.exchanged.push(work);
         Box::pin(ready(self.refused != Some(work)))
     }

@@ -472,7 +472,7 @@ impl Environment for Host {
         })
     }
 
-    fn exchange(&mut self, work: Work) -> WaitFuture {
+    fn replace_permit(&mut self, work: Work) -> WaitFuture {
         let (state, key) = (Rc::clone(&self.state), self.key.clone());
         let (heavy, is_heavy) = (Rc::clone(&self.heavy), work == Work::Heavy);
         Box::pin(async move {

@@ -95,13 +95,13 @@ impl VersionUid {
     }
 }
 
-/// Maker of versions: keeps the tree that all of them share.
+/// A builder of VERSIONs. It keeps the tree that all of them share.
 pub struct Versions {
     envelope: Tree,
 }
 
 impl Versions {
-    /// Creates the maker.
+    /// Creates the builder.
     ///
     /// # Errors
     /// If the text of the program is no version: a broken invariant.

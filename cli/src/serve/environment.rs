@@ -114,7 +114,7 @@ impl Environment for RequestEnvironment {
         })
     }
 
-    fn exchange(&mut self, work: Work) -> WaitFuture {
+    fn replace_permit(&mut self, work: Work) -> WaitFuture {
         let (thread, key) = (Rc::clone(&self.thread), self.key.clone());
         let (heavy, is_heavy) = (Rc::clone(&self.heavy), work == Work::Heavy);
         Box::pin(async move {

@@ -2,7 +2,7 @@
 
 use super::environment::now;
 use super::thread::{Job, Peers, ServiceThread};
-use aqlite::service::{Host, PartAnswer, PartAnswerFuture, PartQuery, QueryThreads};
+use aqlite::service::{PartAnswer, PartAnswerFuture, PartQuery, QueryThreads, RunHost};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
@@ -43,15 +43,15 @@ impl QueryJob {
     /// Answers the query. It ends without an answer once the request has ended.
     pub async fn answer(self, thread: &ServiceThread) {
         let QueryJob { query, answer } = self;
-        let until = query.until;
+        let deadline = query.deadline;
         let time = query.now.clone();
-        let stopped = || answer.is_closed() || now() > until;
-        let host = Host {
+        let is_stopped = || answer.is_closed() || now() > deadline;
+        let host = RunHost {
             now: &time,
-            stopped: &stopped,
+            is_stopped: &is_stopped,
             pause: &|| Box::pin(yield_now()),
             clock: &now,
-            until,
+            deadline,
         };
         let found = thread.service.answer_part(query, &host).await;
         // The request may have ended.

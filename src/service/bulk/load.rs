@@ -16,7 +16,7 @@ use super::super::auth::Subject;
 use super::super::call::Call;
 use super::super::commit::{ChangeSet, check_write};
 use super::super::committal::{CREATION, CommitMetadata};
-use super::super::content::{Rigor, malformed, named_template, read_text};
+use super::super::content::{ValidationLevel, malformed, named_template, read_text};
 use super::super::contribution::SentContribution;
 use super::super::document_class::{COMPOSITION, EHR_STATUS};
 use super::super::ehr::DEFAULT_STATUS;
@@ -326,7 +326,7 @@ impl<R: Repository> Service<R> {
         let written = (EHR_STATUS.kind, call.permission.act);
         check_write(call, ehr_id, written, None)?;
         let status = self
-            .check_plain(call, status, EHR_STATUS.name, Rigor::Complete)
+            .check_plain(call, status, EHR_STATUS.name, ValidationLevel::Complete)
             .await?;
         let change = self.first_version(
             EHR_STATUS.kind,
@@ -355,7 +355,7 @@ impl<R: Repository> Service<R> {
         let written = (COMPOSITION.kind, call.permission.act);
         check_write(call, ehr_id, written, named_template(&tree))?;
         let content = self
-            .check_composition(call, tree, Rigor::from_audit(&audit))
+            .check_composition(call, tree, ValidationLevel::from_audit(&audit))
             .await?;
         let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
         let change = self.first_version(COMPOSITION.kind, object_id, content, audit);

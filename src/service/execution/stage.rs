@@ -32,6 +32,16 @@ pub(super) struct StageInput<'i> {
     instances: Vec<Vec<Instance>>,
 }
 
+/// The bounds of the run of one stage for one EHR.
+pub(super) struct RunBounds {
+    /// The time that each query took, in milliseconds.
+    pub query_millis: f64,
+    /// The rest of the limits of the request.
+    pub limits: Limits,
+    /// The time after which the run ends without a result, in microseconds since 1970.
+    pub deadline: i64,
+}
+
 impl<'c> Stage<'c> {
     /// Creates the stage of a guide with the parameters of the request.
     pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
@@ -83,23 +93,22 @@ impl<'c> Stage<'c> {
         Ok(StageInput { ehr_id, instances })
     }
 
-    /// Runs the guide within the remaining limits of the call, with pauses. Reports the values of
-    /// the queries if requested; each query took `time` milliseconds. The run is ended at the first
-    /// pause after `ends`, in microseconds since 1970.
+    /// Runs the guide within its bounds, with pauses. Reports the values of the queries if
+    /// requested.
     pub(super) async fn run(
         &self,
         call: &Call<'_>,
         terms: &Subsumptions,
         read: StageInput<'_>,
         queries: &[BindingQuery],
-        (time, left, ends): (f64, Limits, i64),
+        bounds: RunBounds,
     ) -> Result<(EhrRun, Spent), Exceeded> {
         let StageInput { ehr_id, instances } = read;
         let RunParameters {
             language, options, ..
         } = &self.parameters;
         let options = Options {
-            limits: options.limits.within(left),
+            limits: options.limits.within(bounds.limits),
             ..*options
         };
         let input = RunInput {
@@ -109,14 +118,20 @@ impl<'c> Stage<'c> {
             options,
             terminology: Some(terms),
         };
-        let next_pause = || pause_until(call, ends);
+        let next_pause = || pause_until(call, bounds.deadline);
         let run = self.guide.run_with_pauses(&input, &next_pause).await?;
         let mut spent = run.spent;
         let reports = match queries {
             [] => Vec::new(),
             queries => {
-                self.query_runs(queries, (ehr_id, time), &input, &next_pause, &mut spent)
-                    .await?
+                self.query_runs(
+                    queries,
+                    (ehr_id, bounds.query_millis),
+                    &input,
+                    &next_pause,
+                    &mut spent,
+                )
+                .await?
             }
         };
         let run = EhrRun {
@@ -127,12 +142,12 @@ impl<'c> Stage<'c> {
         Ok((run, spent))
     }
 
-    /// Returns the values of the queries for an EHR, each of which took `time` milliseconds. Adds
+    /// Returns the values of the queries for an EHR, each of which took `query_millis`. Adds
     /// their consumption to `spent`.
     async fn query_runs(
         &self,
         queries: &[BindingQuery],
-        (ehr_id, time): (&str, f64),
+        (ehr_id, query_millis): (&str, f64),
         input: &RunInput<'_>,
         next_pause: NextPause<'_>,
         spent: &mut Spent,
@@ -169,7 +184,7 @@ impl<'c> Stage<'c> {
                 id: query.id.clone(),
                 // Ids of EHRs in the repository are UUIDs, so they need no escaping.
                 aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")),
-                time,
+                time: query_millis,
                 value,
             });
         }
@@ -189,9 +204,9 @@ impl<'c> Stage<'c> {
     }
 }
 
-/// Returns the next pause of a run, which is ended after `ends`, in microseconds since 1970.
-fn pause_until(call: &Call<'_>, ends: i64) -> Pause {
-    if call.clock() > ends {
+/// Returns the next pause of a run, which is ended after `deadline`, in microseconds since 1970.
+fn pause_until(call: &Call<'_>, deadline: i64) -> Pause {
+    if call.clock() > deadline {
         return Box::pin(ready(ControlFlow::Break(())));
     }
     let pause = call.pause();

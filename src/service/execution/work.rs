@@ -41,17 +41,17 @@ pub(in crate::service) struct GuideWork {
     left: u64,
     since_pause: u64,
     /// The time after which the call is ended, in microseconds since 1970.
-    ends: i64,
+    deadline: i64,
 }
 
 impl GuideWork {
     /// Creates the counter of a call that has these steps left, and that ends at this time at the
     /// latest, in microseconds since 1970.
-    pub fn new(left: u64, ends: i64) -> GuideWork {
+    pub fn new(left: u64, deadline: i64) -> GuideWork {
         GuideWork {
             left,
             since_pause: 0,
-            ends,
+            deadline,
         }
     }
 
@@ -72,7 +72,7 @@ impl GuideWork {
         self.since_pause = self.since_pause.saturating_add(steps);
         if self.since_pause >= PAUSE_STEPS {
             self.since_pause = 0;
-            if call.clock() > self.ends {
+            if call.clock() > self.deadline {
                 return Err(too_long());
             }
             call.pause().await;

@@ -7,7 +7,7 @@
 use super::super::Service;
 use super::super::error::Failure;
 use super::super::query_memory::ReadBudget;
-use super::super::trial::Host;
+use super::super::run_host::RunHost;
 use super::evaluation::Evaluated;
 use crate::aql::query::Query;
 use crate::aql::{PartialResult, Plan, QueryError, Run};
@@ -24,7 +24,7 @@ pub struct PartQuery {
     /// The time of the request, ISO 8601 with zone.
     pub now: String,
     /// The time at which the evaluation ends without a result, in microseconds since 1970.
-    pub until: i64,
+    pub deadline: i64,
 }
 
 /// The answer to a query on a part of the documents.
@@ -70,14 +70,14 @@ impl<R: Repository> Service<R> {
 
     /// Answers a query on a part of the documents for another thread. `host` has the times of the
     /// query.
-    pub async fn answer_part(&self, query: PartQuery, host: &Host<'_>) -> PartAnswer {
+    pub async fn answer_part(&self, query: PartQuery, host: &RunHost<'_>) -> PartAnswer {
         PartAnswer(self.evaluate_part(query, host).await)
     }
 
     async fn evaluate_part(
         &self,
         query: PartQuery,
-        host: &Host<'_>,
+        host: &RunHost<'_>,
     ) -> Result<PartialResult, PartError> {
         let exact = self.config.exact_archetypes;
         let plan = self.recent_plans.plan(query.query, None, exact);
@@ -99,7 +99,7 @@ impl<R: Repository> Service<R> {
         &self,
         plan: &'r Rc<Plan>,
         scan: &Scan,
-        host: &Host<'r>,
+        host: &RunHost<'r>,
     ) -> Result<Option<Evaluated<'r>>, Failure> {
         let pays = plan.is_divisible() && !plan.may_end_early();
         let Some(threads) = self.threads.as_deref().filter(|_| pays) else {
@@ -132,14 +132,14 @@ impl<R: Repository> Service<R> {
         plan: &Plan,
         division: &Division,
         (threads, numbers): (&dyn QueryThreads, &[usize]),
-        host: &Host<'_>,
+        host: &RunHost<'_>,
     ) -> Vec<PartAnswerFuture> {
         let query = |part: ScanPart| PartQuery {
             query: plan.query().of_part(),
             snapshot: division.snapshot,
             part,
             now: host.now.to_owned(),
-            until: host.until,
+            deadline: host.deadline,
         };
         let (mut answers, mut own) = (Vec::with_capacity(numbers.len()), None);
         for (number, part) in numbers.iter().zip(&division.parts) {
@@ -164,10 +164,10 @@ impl<R: Repository> Service<R> {
         plan: &'r Plan,
         snapshot: Snapshot,
         answers: Vec<PartAnswerFuture>,
-        host: &Host<'r>,
+        host: &RunHost<'r>,
     ) -> Result<Option<Evaluated<'r>>, Failure> {
-        let mut run = Run::new(plan, host.now, self.budget(), host.stopped);
-        let mut reading = ReadBudget::new(self.query_memory.share(), host.until);
+        let mut run = Run::new(plan, host.now, self.budget(), host.is_stopped);
+        let mut reading = ReadBudget::new(self.query_memory.share(), host.deadline);
         for answer in answers {
             let partial = match answer.await {
                 Some(PartAnswer(Ok(partial))) => partial,

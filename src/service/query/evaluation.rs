@@ -3,7 +3,7 @@
 use super::super::Service;
 use super::super::error::Failure;
 use super::super::query_memory::{MemoryShare, ReadBudget};
-use super::super::trial::Host;
+use super::super::run_host::RunHost;
 use crate::aql::{Checkpoint, Plan, Run};
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository, ScanPart};
@@ -28,7 +28,7 @@ impl<R: Repository> Service<R> {
         &self,
         plan: &'r Rc<Plan>,
         scan: &Scan,
-        host: &Host<'r>,
+        host: &RunHost<'r>,
     ) -> Result<Evaluated<'r>, Failure> {
         // WebAssembly has one thread.
         #[cfg(not(target_family = "wasm"))]
@@ -43,18 +43,18 @@ impl<R: Repository> Service<R> {
         &self,
         plan: &'r Plan,
         (scan, part): (&Scan, Option<ScanPart>),
-        host: &Host<'r>,
+        host: &RunHost<'r>,
     ) -> Result<Evaluated<'r>, Failure> {
-        let (now, stopped) = (host.now, host.stopped);
-        let begin = || Run::new(plan, now, self.budget(), stopped);
+        let (now, is_stopped) = (host.now, host.is_stopped);
+        let begin = || Run::new(plan, now, self.budget(), is_stopped);
         let mut sink = OneQuery {
             host,
             run: begin(),
             begin: &begin,
             ehr: plan.scan().ehr(),
-            waits: plan.query().paths.len() >= MANY_PATHS,
-            seen: false,
-            reading: ReadBudget::new(self.query_memory.share(), host.until),
+            is_ehr_found: false,
+            pauses_first: plan.query().paths.len() >= MANY_PATHS,
+            reading: ReadBudget::new(self.query_memory.share(), host.deadline),
             before: None,
         };
         let snapshot = match part {
@@ -68,7 +68,7 @@ impl<R: Repository> Service<R> {
         Ok(Evaluated {
             run: sink.run,
             snapshot,
-            of_ehr: sink.ehr.filter(|_| sink.seen).map(str::to_owned),
+            of_ehr: sink.ehr.filter(|_| sink.is_ehr_found).map(str::to_owned),
             share: sink.reading.share,
         })
     }
@@ -81,16 +81,16 @@ const MANY_PATHS: usize = 64;
 
 /// A sink that runs one query over the batches of a scan.
 struct OneQuery<'r, 'h> {
-    host: &'h Host<'r>,
+    host: &'h RunHost<'r>,
     run: Run<'r>,
     /// Starts the run again.
     begin: &'h dyn Fn() -> Run<'r>,
     /// The EHR to which the query is restricted.
     ehr: Option<&'r str>,
+    /// Whether the EHR of `ehr` was in a batch.
+    is_ehr_found: bool,
     /// Whether the run pauses before its first batch.
-    waits: bool,
-    /// Whether that EHR was in a batch.
-    seen: bool,
+    pauses_first: bool,
     reading: ReadBudget,
     /// The state before the segment that is being sent.
     before: Option<Checkpoint>,
@@ -98,10 +98,10 @@ struct OneQuery<'r, 'h> {
 
 impl BatchSink for OneQuery<'_, '_> {
     fn take(&mut self, batch: &Batch) -> Progress {
-        if std::mem::take(&mut self.waits) {
+        if std::mem::take(&mut self.pauses_first) {
             return Progress::Paused;
         }
-        self.seen |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
+        self.is_ehr_found |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
         let progress = self.run.advance(batch);
         if self.reading.hold(self.run.footprint(), (self.host.clock)()) {
             progress
@@ -133,7 +133,7 @@ impl BatchSink for OneQuery<'_, '_> {
     fn restart(&mut self) -> bool {
         let earlier = std::mem::replace(&mut self.run, (self.begin)());
         self.run.take_over(earlier);
-        self.seen = false;
+        self.is_ehr_found = false;
         self.reading.restart()
     }
 

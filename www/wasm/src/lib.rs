@@ -24,8 +24,8 @@ use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
 use aqlite::service::{
-    Answers, Auth, Config, Host, KnownTemplates, LintTemplates, QuerySteps, ReplayEnvironment,
-    Request, SampleLoading, Service, StepsOutcome, diagnostics_json, json_in_steps, next_poll,
+    Answers, Auth, Config, KnownTemplates, LintTemplates, QuerySteps, ReplayEnvironment, Request,
+    RunHost, SampleLoading, Service, StepsOutcome, diagnostics_json, json_in_steps, next_poll,
 };
 use aqlite::store::memory::{CheckpointWork, Memory};
 use aqlite::store::ready::now_or_never;
@@ -395,9 +395,9 @@ impl Repository {
         let (answers, templates) = (self.answers(q)?, self.templates()?);
         let (service, q, now) = (Rc::clone(&self.service), q.to_owned(), now.to_owned());
         Ok(Steps(Box::pin(async move {
-            let host = Host {
+            let host = RunHost {
                 pause: &next_poll,
-                ..Host::in_memory(&now, &clock)
+                ..RunHost::in_memory(&now, &clock)
             };
             service
                 .explanation(&q, &parameters, None, &answers, &host, &templates)
@@ -418,7 +418,7 @@ impl Repository {
         ready(async {
             let found = self
                 .service
-                .diagnosis(q, &Host::in_memory(now, &clock), &templates)
+                .diagnosis(q, &RunHost::in_memory(now, &clock), &templates)
                 .await;
             found.map(|found| diagnostics_json(q, &found).to_string())
         })
