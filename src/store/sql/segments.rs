@@ -5,12 +5,15 @@
 //! of truth: if a segment is missing, damaged or written by another release, its rows are read.
 
 mod cache;
+mod cached_segment;
 mod compaction;
 mod divided;
 mod joined;
 mod load;
+mod manifest;
 mod named;
 mod nightly;
+mod overlay;
 mod past;
 
 use super::SqlRepository;
@@ -19,12 +22,15 @@ use crate::document::{Batch, absent_reads};
 use crate::store::repository::{ScanPart, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sink::{BatchSink, Pause, ScanReads, Sink, send_among};
-pub(super) use cache::KnownChanges;
-use cache::{CachedSegment, ManifestEntry, NewChanges, SegmentCache};
+use cache::SegmentCache;
+use cached_segment::CachedSegment;
 pub use compaction::{Compaction, CompactionHost};
 use futures_util::stream::{self, StreamExt};
 pub(super) use joined::is_joined;
+use manifest::ManifestEntry;
 pub(super) use named::NamedEhrs;
+pub(super) use overlay::KnownChanges;
+use overlay::NewChanges;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -412,7 +418,8 @@ impl Segments {
         let overlay = cache.borrow_mut().renew(known, state, &manifest, changes);
         // The overlay lacks changes of segments that are older than it. Their rows are read
         // instead.
-        let is_wanted = |l: &&ManifestEntry| overlay.knows(l) && part.includes(l.first, l.last);
+        let is_wanted =
+            |entry: &&ManifestEntry| overlay.knows(entry) && part.includes(entry.first, entry.last);
         let known: Vec<&ManifestEntry> = manifest.iter().filter(is_wanted).collect();
         let blobs = BlobReads::default();
         let heads = stream::iter(known).map(|entry| self.head(cache, entry, &blobs));

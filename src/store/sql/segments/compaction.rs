@@ -12,7 +12,7 @@ use crate::store::repository::{BatchSink, Pause, StoreError};
 use crate::store::scan::{Progress, Scan, Snapshot};
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{GatherBounds, GatheredBatch, NEWEST, newest_of};
-use crate::store::sql::segments::cache::ManifestEntry;
+use crate::store::sql::segments::manifest::ManifestEntry;
 use crate::store::sql::value::{Fields, Sql, Statement, unexpected};
 
 /// Maximum bytes of memory while a segment is encoded, estimated. The segment then ends early.

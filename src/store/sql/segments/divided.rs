@@ -1,6 +1,6 @@
 //! Division of a population scan at the ends of segments, for several threads.
 
-use super::cache::ManifestEntry;
+use super::manifest::ManifestEntry;
 use super::{CopiedRows, is_joined};
 use crate::store::division::{Division, SegmentExtent, divide};
 use crate::store::repository::StoreError;

@@ -9,7 +9,7 @@ use super::{BLOBS_AT_ONCE, CopiedRows, MAX_MISSES, Segments, head_key};
 use crate::store::repository::StoreError;
 use crate::store::sql::SqlRepository;
 use crate::store::sql::scan::{NEWEST, newest_of};
-use crate::store::sql::segments::cache::ManifestEntry;
+use crate::store::sql::segments::manifest::ManifestEntry;
 use crate::store::sql::value::{Fields, Sql, Statement};
 use futures_util::{StreamExt, stream};
 
