@@ -101,10 +101,10 @@ impl<S: Sql> SqlRepository<S> {
             let read = self.read_page_of_ehr(scan, ehr_id, &page_bounds, known);
             let (of_ehr, page) = read.await?;
             known = Some(of_ehr);
-            let (is_cut, open) = (page.is_cut, page_bounds.last.0);
-            if let Some((ehr, version)) = page.end() {
-                page_bounds.after = version;
-                page_bounds.last = (ehr, version);
+            let (is_cut, open) = (page.is_cut, page_bounds.last.ehr);
+            if let Some(last) = page.end() {
+                page_bounds.after = last.version;
+                page_bounds.last = last;
             }
             if !self.take(&mut builder, page, scan, open, sink).await? || !is_cut {
                 return Ok(of_ehr.state);
@@ -408,7 +408,7 @@ impl<S: Sql> SqlRepository<S> {
                 }
             };
             page.check(&page_bounds, by_ehr)?;
-            let (is_cut, open, page_end) = (page.is_cut, page_bounds.last.0, page.end());
+            let (is_cut, open, page_end) = (page.is_cut, page_bounds.last.ehr, page.end());
             found += page.rows.len() as u64;
             rows.reads.pages += 1;
             rows.reads.rows += page.rows.len() as u64;
@@ -418,9 +418,9 @@ impl<S: Sql> SqlRepository<S> {
                 return Ok(None);
             }
             match page_end.filter(|_| is_cut) {
-                Some((ehr, version)) if by_ehr => page_bounds.continue_after(ehr, version),
-                Some((_, version)) => {
-                    reached = version;
+                Some(last) if by_ehr => page_bounds.continue_after(last),
+                Some(last) => {
+                    reached = last.version;
                     break;
                 }
                 None => break,

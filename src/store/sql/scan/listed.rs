@@ -61,7 +61,7 @@ impl<S: Sql> SqlRepository<S> {
             page.check(&bounds, true)?;
             reads.pages += 1;
             reads.rows += page.rows.len() as u64;
-            let (end, open) = (page.end().filter(|_| page.is_cut), bounds.last.0);
+            let (end, open) = (page.end().filter(|_| page.is_cut), bounds.last.ehr);
             if !self.take(&mut builder, page, scan, open, sink).await? {
                 return Ok(false);
             }

@@ -24,15 +24,34 @@ macro_rules! queryable {
     };
 }
 
-/// `?1` matching profiles, `?2` the last known profile, `?3` all versions, `?4` after this id, `?5`
-/// up to this id, `?6` the newest version of the scan, `?7` maximum rows, `?8` whether EHRs may be
-/// unqueryable, `?9` the id of the EHR or the ids of some, `?10` maximum bytes, `?11` and `?12` an
-/// EHR and the version in it after which the page begins.
+/// Builds the query of a page. Its parameters:
+///
+/// | | |
+/// |---|---|
+/// | `?1` | the matching profiles, a JSON list |
+/// | `?2` | the last known profile |
+/// | `?3` | whether all versions are read |
+/// | `?4`, `?5` | the page begins after this id, and ends at that one |
+/// | `?6` | the newest version of the scan |
+/// | `?7`, `?10` | the maximum rows and bytes |
+/// | `?8` | whether EHRs may be unqueryable |
+/// | `?9` | the id of the EHR, or a JSON list of ids of EHRs or versions |
+/// | `?11`, `?12` | an EHR, and the version in it after which the page begins |
+///
+/// `from` ends within an ON or a WHERE, which `condition` continues. `rest` continues it further, or
+/// begins the WHERE behind a LEFT JOIN. `order` sorts the inner query, and `outer` the outer one in
+/// the same way.
 ///
 /// The sizes of the documents limit a page: it has the first document, and those after it while the
 /// total is within the maximum. `found` counts all rows of the inner query.
 macro_rules! page {
-    ($from:literal, $condition:literal, $rest:literal, $order:literal, $outer:literal) => {
+    (
+        from: $from:literal,
+        condition: $condition:literal,
+        rest: $rest:literal,
+        order: $order:literal,
+        outer: $outer:literal
+    ) => {
         concat!(
             "SELECT p.found, p.size, e.id AS ehr, e.ehr_id, e.system_id, e.time_created, ",
             "?8 OR ", queryable!(),
@@ -57,66 +76,66 @@ macro_rules! page {
 
 /// The documents of one EHR.
 pub(super) const OF_EHR: &str = page!(
-    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?6",
-    "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
-    " WHERE e.ehr_id = ?9 AND e.id > 0",
-    "id",
-    "p.id"
+    from: "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?6",
+    condition: "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
+    rest: " WHERE e.ehr_id = ?9 AND e.id > 0",
+    order: "id",
+    outer: "p.id"
 );
 
 /// Some EHRs with their documents.
 pub(super) const OF_EHRS: &str = page!(
-    "json_each(?9) s CROSS JOIN ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6 AND v.id > CASE WHEN e.id = ?11 THEN ?12 ELSE 0 END",
-    "v.profile IN (SELECT value FROM json_each(?1))",
-    " WHERE e.ehr_id = s.value AND e.id > ?4 AND e.id <= ?5",
-    "ehr, id",
-    "p.ehr, p.id"
+    from: "json_each(?9) s CROSS JOIN ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6 AND v.id > CASE WHEN e.id = ?11 THEN ?12 ELSE 0 END",
+    condition: "v.profile IN (SELECT value FROM json_each(?1))",
+    rest: " WHERE e.ehr_id = s.value AND e.id > ?4 AND e.id <= ?5",
+    order: "ehr, id",
+    outer: "p.ehr, p.id"
 );
 
 /// EHRs of a range of ids with their documents.
 pub(super) const BY_EHR: &str = page!(
-    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6 AND v.id > CASE WHEN e.id = ?11 THEN ?12 ELSE 0 END",
-    "v.profile IN (SELECT value FROM json_each(?1))",
-    " WHERE e.id > ?4 AND e.id <= ?5",
-    "ehr, id",
-    "p.ehr, p.id"
+    from: "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6 AND v.id > CASE WHEN e.id = ?11 THEN ?12 ELSE 0 END",
+    condition: "v.profile IN (SELECT value FROM json_each(?1))",
+    rest: " WHERE e.id > ?4 AND e.id <= ?5",
+    order: "ehr, id",
+    outer: "p.ehr, p.id"
 );
 
 /// Documents of a range of ids that belong to some EHRs.
 pub(super) const NEW_OF_EHRS: &str = page!(
-    "version v CROSS JOIN ehr e WHERE v.id > ?4 AND v.id <= ?5 AND v.profile IN (SELECT value FROM json_each(?1))",
-    "e.id = v.ehr",
-    " AND e.id > 0 AND e.ehr_id IN (SELECT value FROM json_each(?9))",
-    "id",
-    "p.id"
+    from: "version v CROSS JOIN ehr e WHERE v.id > ?4 AND v.id <= ?5 AND v.profile IN (SELECT value FROM json_each(?1))",
+    condition: "e.id = v.ehr",
+    rest: " AND e.id > 0 AND e.ehr_id IN (SELECT value FROM json_each(?9))",
+    order: "id",
+    outer: "p.id"
 );
 
 /// Documents of a range of ids, selected by their profiles.
 pub(super) const BY_PROFILE: &str = page!(
-    "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
-    "e.id = v.ehr",
-    " AND e.id > 0",
-    "id",
-    "p.id"
+    from: "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
+    condition: "e.id = v.ehr",
+    rest: " AND e.id > 0",
+    order: "id",
+    outer: "p.id"
 );
 
 /// Documents of a range of ids of which most are selected. They are read in the order of their ids,
 /// without a search by profile and without sorting.
 pub(super) const BY_ID: &str = page!(
-    "version v CROSS JOIN ehr e WHERE v.id > ?4 AND v.id <= ?5 AND v.profile IN (SELECT value FROM json_each(?1))",
-    "e.id = v.ehr",
-    " AND e.id > 0",
-    "id",
-    "p.id"
+    from: "version v CROSS JOIN ehr e WHERE v.id > ?4 AND v.id <= ?5 AND v.profile IN (SELECT value FROM json_each(?1))",
+    condition: "e.id = v.ehr",
+    rest: " AND e.id > 0",
+    order: "id",
+    outer: "p.id"
 );
 
 /// Documents of a list of ids.
 pub(super) const LISTED: &str = page!(
-    "json_each(?9) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.id = s.value AND v.id > ?4 AND v.id <= ?5",
-    "v.profile IN (SELECT value FROM json_each(?1))",
-    " AND e.id = v.ehr AND e.id > 0 AND (e.id, v.id) > (?11, ?12)",
-    "ehr, id",
-    "p.ehr, p.id"
+    from: "json_each(?9) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.id = s.value AND v.id > ?4 AND v.id <= ?5",
+    condition: "v.profile IN (SELECT value FROM json_each(?1))",
+    rest: " AND e.id = v.ehr AND e.id > 0 AND (e.id, v.id) > (?11, ?12)",
+    order: "ehr, id",
+    outer: "p.ehr, p.id"
 );
 
 pub(super) fn page(
@@ -138,8 +157,8 @@ pub(super) fn page(
         .bind(scan.unqueryable)
         .bind(ehrs)
         .bind(size.bytes)
-        .bind(page_bounds.last.0)
-        .bind(page_bounds.last.1)
+        .bind(page_bounds.last.ehr)
+        .bind(page_bounds.last.version)
 }
 
 /// The size of the next page, adapted to the rows and bytes of the last one.
@@ -200,8 +219,15 @@ pub(super) struct PageBounds {
     pub after: u64,
     /// The page ends at this id.
     pub until: u64,
-    /// The last EHR of the page before, and its last version there.
-    pub last: (u64, u64),
+    pub last: LastVersion,
+}
+
+/// The last EHR of the page before, and its last version there.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LastVersion {
+    pub ehr: u64,
+    /// [`NO_BOUND`] if the EHR has no documents.
+    pub version: u64,
 }
 
 impl PageBounds {
@@ -209,16 +235,16 @@ impl PageBounds {
         PageBounds {
             after,
             until,
-            last: (0, 0),
+            last: LastVersion::default(),
         }
     }
 
     /// Continues after a version of an EHR, or after an EHR without versions.
-    pub fn continue_after(&mut self, ehr: u64, version: u64) {
-        if version == NO_BOUND {
-            (self.after, self.last) = (ehr, (0, 0));
+    pub fn continue_after(&mut self, last: LastVersion) {
+        if last.version == NO_BOUND {
+            (self.after, self.last) = (last.ehr, LastVersion::default());
         } else {
-            (self.after, self.last) = (ehr.saturating_sub(1), (ehr, version));
+            (self.after, self.last) = (last.ehr.saturating_sub(1), last);
         }
     }
 }

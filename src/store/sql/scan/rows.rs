@@ -1,5 +1,6 @@
 //! The rows of a page of a scan, as the database returns them.
 
+use super::page::LastVersion;
 use super::{NO_BOUND, PageBounds};
 use crate::document::{DocRow, EhrRow};
 use crate::store::commit_rules::join_uid;
@@ -55,7 +56,7 @@ impl ScanPage {
     pub fn check(&self, bounds: &PageBounds, by_ehr: bool) -> Result<(), StoreError> {
         let mut last = (bounds.after, NO_BOUND);
         if by_ehr {
-            last = last.max(bounds.last);
+            last = last.max((bounds.last.ehr, bounds.last.version));
         }
         for row in &self.rows {
             let position = row.position(by_ehr);
@@ -75,8 +76,9 @@ impl ScanPage {
 
     /// Returns the EHR and the version of the last row; [`NO_BOUND`] as the version if the EHR has
     /// no documents there.
-    pub fn end(&self) -> Option<(u64, u64)> {
-        self.rows.last().map(|last| last.position(true))
+    pub fn end(&self) -> Option<LastVersion> {
+        let (ehr, version) = self.rows.last()?.position(true);
+        Some(LastVersion { ehr, version })
     }
 }
 
