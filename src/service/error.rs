@@ -224,10 +224,11 @@ impl Failure {
             | StoreError::DirectoryExists
             | StoreError::NotModifiable
             | StoreError::PreconditionFailed
-            | StoreError::TagsChanged
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::SnapshotGone => Failure::new(410, message),
+            // The tags that a change relies on are its precondition, even if the client names none.
+            StoreError::TagsChanged => Failure::new(412, message),
             StoreError::NoSuchSnapshot => Failure::bad_request(message),
             // An object without a version has none that the client could read instead.
             StoreError::Stale { latest, .. } if latest.is_empty() => {

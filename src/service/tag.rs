@@ -20,7 +20,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::id::object_id_of;
 use crate::rm::json::{self, elements, members};
 use crate::rm::path::path_steps;
-use crate::store::repository::{ItemTag, ListPage, Repository, StoreError, TagList};
+use crate::store::repository::{ItemTag, ListPage, Repository, TagList};
 use aqlite_rm::order;
 use serde_json::{Value, json};
 
@@ -167,10 +167,7 @@ impl<R: Repository> Service<R> {
         self.repository
             .set_tags(owner.id(), list, expected.as_deref())
             .await
-            .map_err(|error| match error {
-                StoreError::TagsChanged => Failure::new(412, error.to_string()),
-                other => Failure::of_store(other),
-            })
+            .map_err(Failure::of_store)
     }
 
     /// DELETE …/{uid}/tags/{key}
