@@ -95,8 +95,10 @@ impl<R: Repository> Service<R> {
     ) -> Result<(), Failure> {
         definition.version = self.version_to_store(call, &definition.name).await?;
         if has_preconditions(call.request) {
-            let (name, version) = (&definition.name, &definition.version);
-            let stored = self.definition(KIND, name, version).await?;
+            // An address without a version is that of the latest one.
+            let version = call.optional_param(1);
+            let stored = self.select_definition(KIND, None, &definition.name, version);
+            let stored = stored.await?;
             let etag = stored.as_ref().map(definition_etag);
             check_preconditions(call.request, etag.as_deref())?;
         }
