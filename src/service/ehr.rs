@@ -172,8 +172,8 @@ impl<R: Repository> Service<R> {
                 _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
             }
         };
-        self.check_plain(call, tree, "EHR_STATUS", ValidationLevel::Complete)
-            .await
+        let level = ValidationLevel::from_audit(&call.direct_audit(CREATION)?);
+        self.check_plain(call, tree, "EHR_STATUS", level).await
     }
 }
 

@@ -325,15 +325,12 @@ impl<R: Repository> Service<R> {
         let status = read_text(text, Format::Json, Cls::EHR_STATUS, EHR_STATUS.name)?;
         let written = (EHR_STATUS.kind, call.permission.act);
         check_write(call, ehr_id, written, None)?;
+        let audit = call.direct_audit(CREATION)?;
+        let level = ValidationLevel::from_audit(&audit);
         let status = self
-            .check_plain(call, status, EHR_STATUS.name, ValidationLevel::Complete)
+            .check_plain(call, status, EHR_STATUS.name, level)
             .await?;
-        let change = self.first_version(
-            EHR_STATUS.kind,
-            object_id,
-            status,
-            call.direct_audit(CREATION)?,
-        );
+        let change = self.first_version(EHR_STATUS.kind, object_id, status, audit);
         Ok(ChangeSet {
             creates_ehr: true,
             ..ChangeSet::single(ehr_id, change)
