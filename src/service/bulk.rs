@@ -73,7 +73,7 @@ const PAUSE: usize = 100_000;
 const LINE: usize = 400;
 
 /// Blank lines that a body, or a part of a long one, may have even if it has fewer other lines.
-const MAX_BLANK: usize = 100;
+const MAX_BLANK: u64 = 100;
 
 /// The highest number of a line. The uids of lines have the number in 32 bits, and ascend with it.
 const LAST_LINE: u64 = u32::MAX as u64;
@@ -540,27 +540,29 @@ fn stored_key<'k>(key: &'k str, contribution_uid: &str) -> &'k str {
 ///
 /// # Errors
 /// 400 for a body with more blank lines than others.
-pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = SentLine<'a>>, Failure> {
+pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<Vec<SentLine<'a>>, Failure> {
     let text = call.text()?;
-    let first = first_number(call.request, text)?;
-    check_blank_lines(text)?;
-    Ok((first..)
-        .zip(text.lines())
+    // A last line end begins no line.
+    let ends = line_ends(text.strip_suffix('\n').unwrap_or(text).as_bytes());
+    let first = first_number(call.request, ends)?;
+    let lines = (first..).zip(text.lines());
+    let lines: Vec<SentLine<'_>> = lines
+        .filter(|(_, text)| !text.trim().is_empty())
         .map(|(number, text)| SentLine { number, text })
-        .filter(|line| !line.text.trim().is_empty()))
+        .collect();
+    check_blank_lines(lines.len() as u64, ends + 1)?;
+    Ok(lines)
 }
 
-/// Returns the number of the first line of a text.
-fn first_number(request: &Request, text: &str) -> Result<u64, Failure> {
+/// Returns the number of the first line of a text with this number of line ends.
+fn first_number(request: &Request, ends: u64) -> Result<u64, Failure> {
     let first = request
         .query_value("first")
         .map_or(Ok(1), |text| text.parse::<u64>());
     first
         .ok()
         .filter(|first| {
-            // A last line end begins no line.
-            let lines = text.strip_suffix('\n').unwrap_or(text);
-            let last = first.checked_add(line_ends(lines.as_bytes()));
+            let last = first.checked_add(ends);
             last.is_some_and(|last| last <= LAST_LINE)
         })
         .ok_or_else(|| {
@@ -570,12 +572,10 @@ fn first_number(request: &Request, text: &str) -> Result<u64, Failure> {
         })
 }
 
-fn check_blank_lines(text: &str) -> Result<(), Failure> {
-    let (blank, all) = text.lines().fold((0, 0), |(blank, all), line| {
-        (blank + usize::from(line.trim().is_empty()), all + 1)
-    });
+fn check_blank_lines(others: u64, all: u64) -> Result<(), Failure> {
+    let blank = all - others;
     // Millions of newlines would cost a scan for nothing.
-    if blank > MAX_BLANK && blank > all - blank {
+    if blank > MAX_BLANK && blank > others {
         return Err(Failure::bad_request(format!(
             "{blank} of {all} lines are blank: send one JSON object a line"
         )));

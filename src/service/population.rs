@@ -54,7 +54,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn guide_run_on_lines(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let guides = named_guides(call)?;
         let stages = self.stages(call, &guides).await?;
-        let all: Vec<SentLine<'_>> = numbered(call)?.collect();
+        let all = numbered(call)?;
         let part = call.request.part.as_ref();
         let answered = part.and_then(|part| usize::try_from(part.sent).ok());
         let mut rest = all.get(answered.unwrap_or(0)..).unwrap_or_default();

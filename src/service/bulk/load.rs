@@ -131,8 +131,9 @@ impl<R: Repository> Service<R> {
         };
         // The preconditions of the commits name the cached templates.
         call.templates.borrow_mut().rely_on(FactSource::Cached);
-        for line in numbered(call)? {
-            self.add_sent(call, &mut load, line).await;
+        let sent = numbered(call)?;
+        for line in &sent {
+            self.add_sent(call, &mut load, *line).await;
             load.lines.pause(call, line.text).await;
         }
         self.flush(&mut load.lines).await;
@@ -140,8 +141,8 @@ impl<R: Repository> Service<R> {
         // The facts are stored ones now, so a line is retried once at most.
         let retried = std::mem::take(&mut load.lines.retried);
         if !retried.is_empty() {
-            for line in numbered(call)?.filter(|line| retried.contains(&line.number)) {
-                self.add_sent(call, &mut load, line).await;
+            for line in sent.iter().filter(|line| retried.contains(&line.number)) {
+                self.add_sent(call, &mut load, *line).await;
                 load.lines.pause(call, line.text).await;
             }
             self.flush(&mut load.lines).await;
