@@ -25,7 +25,7 @@ pub(crate) struct DefinitionCache {
     guides: RefCell<Cache<Key, CompiledGuide>>,
     /// By name of a template: the key of its latest version when it was last read, and all stored
     /// versions at that time.
-    latest: RefCell<BTreeMap<String, (TemplateState, Key)>>,
+    latest: RefCell<BTreeMap<String, (Rc<TemplateState>, Key)>>,
 }
 
 /// The identity of a stored definition.
@@ -174,8 +174,8 @@ impl<R: Repository> Service<R> {
             known.remove(id);
             return Ok(None);
         };
-        let state = TemplateState::of(id, stored);
-        known.insert(id.to_owned(), (state.clone(), key));
+        let state = Rc::new(TemplateState::of(id, stored));
+        known.insert(id.to_owned(), (Rc::clone(&state), key));
         Ok(Some(KnownTemplate { state, compiled }))
     }
 

@@ -30,7 +30,7 @@ pub(crate) enum FactSource {
 #[derive(Clone)]
 pub(crate) struct KnownTemplate {
     /// The precondition of checking a document against it.
-    pub state: TemplateState,
+    pub state: Rc<TemplateState>,
     /// The template.
     pub compiled: Rc<Compiled>,
 }
@@ -68,11 +68,11 @@ impl Templates {
     pub fn states<'i>(
         &self,
         ids: impl Iterator<Item = &'i str>,
-    ) -> Result<Vec<TemplateState>, Failure> {
+    ) -> Result<Vec<Rc<TemplateState>>, Failure> {
         let unknown = || Failure::broken("the document was checked without its template");
         let state = |id| {
             let known = self.by_id.get(id)?.as_ref()?;
-            Some(known.state.clone())
+            Some(Rc::clone(&known.state))
         };
         order::distinct(ids)
             .into_iter()
@@ -148,10 +148,10 @@ mod tests {
         let small = include_str!("../../tests/cases/template/small.opt");
         let template = Template::parse(small).expect("a template");
         Some(KnownTemplate {
-            state: TemplateState {
+            state: Rc::new(TemplateState {
                 template: String::from("weight.en.v2"),
                 stored: Vec::new(),
-            },
+            }),
             compiled: Rc::new(Compiled::new(template, bytes)),
         })
     }

@@ -280,7 +280,7 @@ impl Commit {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Preconditions {
     /// The templates that its compositions were checked against.
-    pub templates: Vec<TemplateState>,
+    pub templates: Vec<Rc<TemplateState>>,
     /// The version that its only version follows.
     pub predecessor: Option<Predecessor>,
 }

@@ -16,6 +16,7 @@ use crate::store::repository::{
 };
 use aqlite_rm::order;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 static CREATE_EHR: Insert = Insert::new(
@@ -500,7 +501,7 @@ struct CommitStatements<'c> {
     keeps_columns: bool,
     /// The templates that an earlier change set of the batch has as preconditions. They hold for
     /// the transaction, so a change set with the same ones need not name them again.
-    checked: Vec<TemplateState>,
+    checked: Vec<Rc<TemplateState>>,
 }
 
 /// Versions whose rows are written together.
@@ -691,14 +692,12 @@ impl<'c> CommitStatements<'c> {
 
     /// Returns the states of templates that the batch does not check yet, as cell 7 of
     /// [`CONTRIBUTE`].
-    fn unchecked(&mut self, templates: &[TemplateState]) -> Option<String> {
+    fn unchecked(&mut self, templates: &[Rc<TemplateState>]) -> Option<String> {
         if templates.iter().all(|state| self.checked.contains(state)) {
             return None;
         }
-        let states: Vec<[String; 2]> = templates
-            .iter()
-            .map(|known| [known.template.clone(), known.stored.join("/")])
-            .collect();
+        let state = |known: &Rc<TemplateState>| [known.template.clone(), known.stored.join("/")];
+        let states: Vec<[String; 2]> = templates.iter().map(state).collect();
         self.checked.extend(templates.iter().cloned());
         Some(json_list(&states))
     }

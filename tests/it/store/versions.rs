@@ -226,7 +226,7 @@ pub fn preconditions_of_a_commit_must_hold<R: Repository>(store: &R) {
             .collect();
         Commit {
             preconditions: Preconditions {
-                templates: vec![TemplateState::of("small", &definitions)],
+                templates: vec![TemplateState::of("small", &definitions).into()],
                 predecessor: None,
             },
             ..Draft::composition(object, 1).commit()
