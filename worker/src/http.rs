@@ -78,10 +78,8 @@ impl Body {
     /// Appends the next bytes. Returns false at the end of the body.
     pub async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Unread> {
         let Some(mut gunzip) = self.gunzip.take() else {
-            let chunk = self.chunk().await?;
-            let end = into.len();
-            into.resize(end + chunk.length() as usize, 0);
-            chunk.copy_to(into.get_mut(end..).unwrap_or_default());
+            // Copying twice is faster than `resize`, which writes its zeros byte by byte here.
+            into.extend_from_slice(&self.chunk().await?.to_vec());
             return Ok(!self.ended);
         };
         // Each step appends at most `EXPANDED` bytes of output. A step may need several chunks of
