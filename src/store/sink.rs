@@ -48,7 +48,7 @@ pub trait BatchSink {
 
     /// Remembers the state before a segment, which may be sent several times. Returns false if the
     /// sink cannot return to a state.
-    fn checkpoint(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         false
     }
 

@@ -16,7 +16,7 @@ use crate::rows::NOW;
 use crate::sql::{Dice, EHRS};
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, creation, done};
-use aqlite::aql::{Budget, Checkpoint, Parameters, QueryOptions, ResultSet, Run, prepare};
+use aqlite::aql::{Budget, Parameters, QueryOptions, ResultSet, Run, Savepoint, prepare};
 use aqlite::document::Batch;
 use aqlite::store::ready::now_or_never;
 use aqlite::store::repository::{BatchSink, Repository, ScanReads, StoreError};
@@ -91,7 +91,7 @@ struct Restarting<'p> {
     segments: usize,
     reads: ScanReads,
     /// The state before a segment that is sent alone, and the number of such segments.
-    before: Option<Checkpoint>,
+    before: Option<Savepoint>,
     alone: usize,
     /// The number of restarts.
     restarts: usize,
@@ -129,9 +129,9 @@ impl BatchSink for Restarting<'_> {
         true
     }
 
-    fn checkpoint(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         self.alone += 1;
-        self.before = self.run.checkpoint();
+        self.before = self.run.savepoint();
         self.before.is_some()
     }
 

@@ -283,7 +283,7 @@ impl BatchSink for Batches<'_> {
         }
     }
 
-    fn checkpoint(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         // No rows of a batch with absent parts were taken, so there is nothing to return to.
         true
     }

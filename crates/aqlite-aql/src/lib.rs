@@ -28,9 +28,10 @@ mod version_query;
 mod vocabulary;
 
 pub use aqlite_engine::answer::{
-    BROKEN_INVARIANT, Budget, Cell, Checkpoint, CsvColumns, CsvOptions, CsvParts, ExecutionPath,
+    BROKEN_INVARIANT, Budget, Cell, CsvColumns, CsvOptions, CsvParts, ExecutionPath,
     LayoutStatistics, MAX_PATHS, PartialResult, Plan, Progress, QueryError, ResultColumn,
-    ResultFormat, ResultSet, Row, RowValue, RowVisit, Run, ScanStatistics, ValueId, plan, query,
+    ResultFormat, ResultSet, Row, RowValue, RowVisit, Run, Savepoint, ScanStatistics, ValueId,
+    plan, query,
 };
 pub use author_texts::author_texts;
 pub use check::{CheckOptions, MAX_CONDITIONS, MAX_MEMBERS, Parameter, Parameters, check, examine};

@@ -4,7 +4,7 @@ use super::super::Service;
 use super::super::error::Failure;
 use super::super::query_memory::{MemoryShare, ReadBudget};
 use super::super::run_host::RunHost;
-use crate::aql::{Checkpoint, Plan, Run};
+use crate::aql::{Plan, Run, Savepoint};
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository, ScanPart};
 use crate::store::scan::{Progress, Scan, Snapshot};
@@ -93,7 +93,7 @@ struct OneQuery<'r, 'h> {
     pauses_first: bool,
     reading: ReadBudget,
     /// The state before the segment that is being sent.
-    before: Option<Checkpoint>,
+    before: Option<Savepoint>,
 }
 
 impl BatchSink for OneQuery<'_, '_> {
@@ -115,8 +115,8 @@ impl BatchSink for OneQuery<'_, '_> {
             .admit(bytes, self.run.footprint(), (self.host.clock)())
     }
 
-    fn checkpoint(&mut self) -> bool {
-        self.before = self.run.checkpoint();
+    fn savepoint(&mut self) -> bool {
+        self.before = self.run.savepoint();
         self.before.is_some()
     }
 

@@ -574,7 +574,7 @@ impl Segments {
     /// sink returns to its state before the segment. `None` if it cannot, or if its parts need too
     /// much memory.
     async fn send_alone(&self, alone: &mut SegmentScan, sink: Sink<'_>) -> Option<bool> {
-        if !sink.checkpoint() {
+        if !sink.savepoint() {
             return None;
         }
         loop {

@@ -61,8 +61,8 @@ impl BatchSink for Pausing<'_> {
         self.0.restart()
     }
 
-    fn checkpoint(&mut self) -> bool {
-        self.0.checkpoint()
+    fn savepoint(&mut self) -> bool {
+        self.0.savepoint()
     }
 
     fn roll_back(&mut self) {

@@ -16,8 +16,8 @@ mod table;
 mod trie;
 
 pub use eval::{
-    Budget, Checkpoint, ExecutionPath, LayoutStatistics, PartialResult, QueryError, RowValue,
-    RowVisit, Run, ScanStatistics, ValueId, evaluation_strategy,
+    Budget, ExecutionPath, LayoutStatistics, PartialResult, QueryError, RowValue, RowVisit, Run,
+    Savepoint, ScanStatistics, ValueId, evaluation_strategy,
 };
 pub use plan::{BROKEN_INVARIANT, MAX_PATHS, Plan, compile_pattern, plan, unanswerable_class};
 pub use result::{Cell, ResultColumn, ResultFormat, ResultSet, Row};

@@ -11,7 +11,6 @@ mod anchors;
 mod bind;
 mod block;
 mod cells;
-mod checkpoint;
 mod close;
 mod condition;
 mod distinct;
@@ -28,6 +27,7 @@ mod predicate;
 mod projection;
 mod row_value;
 mod rows;
+mod savepoint;
 mod scan_statistics;
 mod scope;
 mod selection;
@@ -41,10 +41,10 @@ mod top_k;
 mod value;
 mod work;
 
-pub use checkpoint::Checkpoint;
 pub use execution_path::ExecutionPath;
 pub use partial::PartialResult;
 pub use row_value::{RowValue, RowVisit, ValueId};
+pub use savepoint::Savepoint;
 pub use scan_statistics::{LayoutStatistics, ScanStatistics};
 pub use strategy::evaluation_strategy;
 

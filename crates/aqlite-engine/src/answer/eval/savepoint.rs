@@ -9,8 +9,9 @@ use super::output::Output;
 use super::top_k::BestRanks;
 use std::rc::Rc;
 
-/// The state of a run between two batches. It takes as much memory as the rows so far.
-pub struct Checkpoint {
+/// The state of a run between two batches, to which the run can return. It takes as much memory as
+/// the rows so far.
+pub struct Savepoint {
     output: Output,
     best_ranks: BestRanks,
     is_at_window: bool,
@@ -18,10 +19,10 @@ pub struct Checkpoint {
 
 impl Run<'_> {
     /// Returns the state of the run; `None` within a batch, or if the run has failed.
-    pub fn checkpoint(&self) -> Option<Checkpoint> {
+    pub fn savepoint(&self) -> Option<Savepoint> {
         let is_between = self.open.is_none() && self.failure.is_none();
         let is_between = is_between && self.counting.is_none() && self.search.is_none();
-        is_between.then(|| Checkpoint {
+        is_between.then(|| Savepoint {
             output: self.output.clone(),
             best_ranks: self.work.best_ranks.borrow().clone(),
             is_at_window: self.is_at_window,
@@ -30,7 +31,7 @@ impl Run<'_> {
 
     /// Restores a state. Rows that were added since are discarded; the work that was spent stays
     /// counted.
-    pub fn roll_back(&mut self, to: &Checkpoint) {
+    pub fn roll_back(&mut self, to: &Savepoint) {
         self.output = to.output.clone();
         *self.work.best_ranks.borrow_mut() = to.best_ranks.clone();
         self.is_at_window = to.is_at_window;
