@@ -5,7 +5,7 @@
 
 use super::eval::QueryError;
 use super::table::{CsvColumns, CsvOptions};
-use crate::document::{Column, ColumnView, Dictionary, MomentText, Number, Words};
+use crate::document::{Column, ColumnView, Dictionary, DictionaryTexts, MomentText, Number};
 use aqlite_rm::json::quote_into;
 use hashbrown::HashMap;
 
@@ -101,7 +101,7 @@ pub(super) struct ResultBuffer {
     width: usize,
     cells: Vec<CellRef>,
     /// The dictionary of the batch of the last rows.
-    words: Words,
+    words: DictionaryTexts,
     /// The number of leading cells that do not refer to the dictionary of the batch.
     detached: usize,
     own: Dictionary,
@@ -414,7 +414,7 @@ impl ResultBuffer {
     }
 
     /// Switches to the dictionary of another batch. Texts of the previous dictionary are copied.
-    pub fn switch_batch(&mut self, words: &Words) {
+    pub fn switch_batch(&mut self, texts: &DictionaryTexts) {
         // Many cells can refer to one text of megabytes, which is hashed once.
         let mut known = HashMap::new();
         // `detached` is at most the number of cells, so the default is never used.
@@ -422,12 +422,12 @@ impl ResultBuffer {
             if let CellRef::Word(id) = *held {
                 let own = known
                     .entry(id)
-                    .or_insert_with(|| self.own.number_of(self.words.word(id)));
+                    .or_insert_with(|| self.own.number_of(self.words.text(id)));
                 *held = CellRef::Text(*own);
             }
         }
         self.detached = self.cells.len();
-        self.words = words.clone();
+        self.words = texts.clone();
     }
 
     /// Reads the texts that cells refer to, if the batch was opened from a checkpoint. The result
@@ -488,7 +488,7 @@ impl ResultBuffer {
         self.leave_batch();
         let (mut text, mut ends) = (String::with_capacity(self.own.size()), Vec::new());
         for id in 0..self.own.len() as u32 {
-            text.push_str(self.own.words().word(id));
+            text.push_str(self.own.texts().text(id));
             ends.push(text.len());
         }
         DetachedRows {
@@ -529,7 +529,7 @@ impl ResultBuffer {
 
     /// Copies the texts of the dictionary of the batch.
     fn leave_batch(&mut self) {
-        self.switch_batch(&Words::default());
+        self.switch_batch(&DictionaryTexts::default());
     }
 
     /// Stores a cell, and returns its reference.
@@ -539,13 +539,13 @@ impl ResultBuffer {
 
     /// Returns the cell of a reference.
     pub fn cell(&self, held: CellRef) -> Cell<&str> {
-        let own = |id| self.own.words().word(id);
+        let own = |id| self.own.texts().text(id);
         match held {
             CellRef::Null => Cell::Null,
             CellRef::Boolean(flag) => Cell::Boolean(flag),
             CellRef::Decimal(value, decimals) => Cell::Number(Number::Decimal(value, decimals)),
             CellRef::Computed(value) => Cell::Number(Number::Computed(value)),
-            CellRef::Word(id) => Cell::Text(self.words.word(id)),
+            CellRef::Word(id) => Cell::Text(self.words.text(id)),
             CellRef::Token(id) => Cell::Number(Number::Token(own(id))),
             CellRef::Text(id) => Cell::Text(own(id)),
             CellRef::Json(id) => Cell::Json(own(id)),
@@ -588,7 +588,7 @@ impl CellRef {
             },
             Column::Boolean(flags) => Some(CellRef::Boolean(*flags.get(at as usize)?)),
             Column::Text(ids) => Some(CellRef::Word(*ids.get(at as usize)?)),
-            Column::Moment(moments) => Some(match moments.text(at)? {
+            Column::DateTime(moments) => Some(match moments.text(at)? {
                 MomentText::InDictionary(id) => CellRef::Word(id),
                 MomentText::Written(time) => CellRef::Text(own.number_of(&time.text())),
             }),

@@ -11,7 +11,7 @@ mod table;
 mod union;
 
 pub(super) use child_lists::{ChildLists, RepeatedGroup};
-pub use derived::Container;
+pub use derived::VersionedObject;
 pub use docs::{Doc, DocRow, DocState, ObjectKind};
 pub(super) use docs::{Docs, DocumentData, DocumentFlags, DocumentVersions};
 pub use ehr::EhrRow;
@@ -20,7 +20,7 @@ pub(super) use table::Structure;
 pub use table::{ColumnView, Table};
 pub use union::{Ranges, UnionPart};
 
-use super::column::{Dictionary, Leaf, Words, push};
+use super::column::{Dictionary, DictionaryTexts, Leaf, push};
 use super::layout::{ItemKind, Layout, LayoutStore};
 use super::pack::pack;
 use super::part_file::PartFile;
@@ -102,7 +102,7 @@ pub struct Batch {
     pub(super) ehrs: Vec<Option<bool>>,
     pub(super) docs: Docs,
     /// The dictionary of the texts of all columns.
-    pub(super) words: Dictionary,
+    pub(super) dictionary: Dictionary,
     /// The object ids that are not the beginning of the uid of the version, by document.
     pub(super) explicit_object_ids: HashMap<u32, String>,
     ehr_numbers: EhrNumbers,
@@ -540,17 +540,21 @@ impl Batch {
     }
 
     /// Returns the dictionary texts of the columns of a table.
-    fn words_of(&self, table: u32) -> &Words {
+    fn texts_of(&self, table: u32) -> &DictionaryTexts {
         let derived = self.derived.get().filter(|_| table >= DERIVED);
         let of_derived = derived.map(|derived| &derived.batch);
         let of_union = || self.united.as_ref()?.part_of(table);
-        of_derived.or_else(of_union).unwrap_or(self).words.words()
+        of_derived
+            .or_else(of_union)
+            .unwrap_or(self)
+            .dictionary
+            .texts()
     }
 
     /// Returns the dictionary texts of the text columns of [`Batch::tables`]. A union has no
     /// dictionary, so its cells are copies.
-    pub fn words(&self) -> &Words {
-        self.words.words()
+    pub fn texts(&self) -> &DictionaryTexts {
+        self.dictionary.texts()
     }
 
     /// Returns the identifier of the batch schema, which is unique among all batches.
@@ -589,7 +593,7 @@ impl Batch {
         match item.kind {
             ItemKind::Leaf(_, leaf) => table
                 .column_view(leaf)?
-                .leaf(fragment.row, self.words_of(fragment.table)),
+                .leaf(fragment.row, self.texts_of(fragment.table)),
             ItemKind::Constant(Kind::Number, ..) => {
                 number::parse(table.layout().text(item)).map(Leaf::Number)
             }
@@ -620,7 +624,7 @@ impl Batch {
             Some((ItemKind::Leaf(_, leaf), _)) => drop(
                 table
                     .column_view(leaf)
-                    .map(|c| c.write(fragment.row, self.words_of(fragment.table), out)),
+                    .map(|c| c.write(fragment.row, self.texts_of(fragment.table), out)),
             ),
             Some((ItemKind::Constant(..), item)) => out.push_str(table.layout().text(item)),
             _ => {}
@@ -652,7 +656,7 @@ impl Batch {
             .map(|(_, mapping)| mapping.bytes())
             .sum();
         let united = self.united.as_ref().map_or(0, |union| union.bytes());
-        let own = tables + mappings + self.words.bytes() + self.docs.bytes();
+        let own = tables + mappings + self.dictionary.bytes() + self.docs.bytes();
         own + united + self.ehrs.len() * 100
     }
 }

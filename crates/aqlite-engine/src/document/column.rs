@@ -1,7 +1,7 @@
 //! Columns: the values of one leaf for the rows of a table, and the dictionary of the texts of all
 //! columns.
 
-use super::moment::{MomentColumn, MomentText, TimeText};
+use super::moment::{DateTimeColumn, MomentText, TimeText};
 use super::part::Part;
 use super::sparse::SparseValues;
 use super::text_index::TextIndex;
@@ -20,7 +20,7 @@ pub enum Column {
     /// Texts, codes, identifiers and dates, as numbers of dictionary entries.
     Text(Vec<u32>),
     /// Date-times.
-    Moment(MomentColumn),
+    DateTime(DateTimeColumn),
     /// Booleans.
     Boolean(Vec<bool>),
 }
@@ -51,7 +51,7 @@ pub struct NumberColumn {
 /// A dictionary: distinct texts with numbers in order of first use.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
-    words: Words,
+    texts: DictionaryTexts,
     /// An estimate of the bytes of all texts and of the index.
     size: usize,
     index: TextIndex,
@@ -60,7 +60,7 @@ pub struct Dictionary {
 /// The texts of a dictionary by number. Clones share their pages, so a clone is cheap, and a later
 /// addition copies at most one page.
 #[derive(Clone, Debug, Default)]
-pub struct Words {
+pub struct DictionaryTexts {
     pages: Rc<Vec<Rc<Part<Page>>>>,
     len: u32,
 }
@@ -115,14 +115,14 @@ impl Column {
         match self {
             Column::Number(numbers) => numbers.values.len(),
             Column::Text(ids) => ids.len(),
-            Column::Moment(moments) => moments.len(),
+            Column::DateTime(moments) => moments.len(),
             Column::Boolean(flags) => flags.len(),
         }
     }
 
     /// Creates a column of date-times.
-    pub(super) fn of_moments() -> Column {
-        Column::Moment(MomentColumn::default())
+    pub(super) fn of_date_times() -> Column {
+        Column::DateTime(DateTimeColumn::default())
     }
 
     /// Returns the numbers of the dictionary entries of a column of texts.
@@ -134,16 +134,16 @@ impl Column {
     }
 
     /// Returns the numbers of all dictionary entries that the values refer to.
-    pub(super) fn words(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn text_ids(&self) -> impl Iterator<Item = u32> {
         let ids = self.ids().unwrap_or_default().iter().copied();
         let moments = self.moments().into_iter();
-        ids.chain(moments.flat_map(MomentColumn::text_ids))
+        ids.chain(moments.flat_map(DateTimeColumn::text_ids))
     }
 
     /// Returns the date-times; `None` for any other column.
-    pub fn moments(&self) -> Option<&MomentColumn> {
+    pub fn moments(&self) -> Option<&DateTimeColumn> {
         match self {
-            Column::Moment(moments) => Some(moments),
+            Column::DateTime(moments) => Some(moments),
             _ => None,
         }
     }
@@ -152,36 +152,36 @@ impl Column {
     pub(super) fn zone_map(&self) -> Option<ZoneMap> {
         match self {
             Column::Number(numbers) => ZoneMap::of_numbers(&numbers.values),
-            Column::Moment(moments) => moments.zone_map(),
+            Column::DateTime(moments) => moments.zone_map(),
             Column::Text(_) | Column::Boolean(_) => None,
         }
     }
 
-    pub(super) fn push(&mut self, text: &str, words: &mut Dictionary) {
+    pub(super) fn push(&mut self, text: &str, dictionary: &mut Dictionary) {
         match self {
             Column::Number(numbers) => numbers.push(text),
-            Column::Text(ids) => push(ids, words.number_of(text)),
-            Column::Moment(moments) => moments.push(text, words),
+            Column::Text(ids) => push(ids, dictionary.number_of(text)),
+            Column::DateTime(moments) => moments.push(text, dictionary),
             Column::Boolean(flags) => push(flags, text == "true"),
         }
     }
 
     /// Returns the value of a row.
-    pub(super) fn leaf<'b>(&self, row: u32, words: &'b Words) -> Option<Leaf<'b>> {
+    pub(super) fn leaf<'b>(&self, row: u32, texts: &'b DictionaryTexts) -> Option<Leaf<'b>> {
         match self {
             Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
             Column::Boolean(flags) => flags.get(row as usize).copied().map(Leaf::Boolean),
-            Column::Text(ids) => ids.get(row as usize).map(|id| Leaf::Text(words.word(*id))),
-            Column::Moment(moments) => match moments.text(row)? {
+            Column::Text(ids) => ids.get(row as usize).map(|id| Leaf::Text(texts.text(*id))),
+            Column::DateTime(moments) => match moments.text(row)? {
                 MomentText::Written(time) => Some(Leaf::Time(time)),
-                MomentText::InDictionary(id) => Some(Leaf::Text(words.word(id))),
+                MomentText::InDictionary(id) => Some(Leaf::Text(texts.text(id))),
             },
         }
     }
 
     /// Appends the value of a row as it was sent: the digits, the text, `true` or `false`.
-    pub(super) fn write(&self, row: u32, words: &Words, out: &mut String) {
-        match (self, self.leaf(row, words)) {
+    pub(super) fn write(&self, row: u32, texts: &DictionaryTexts, out: &mut String) {
+        match (self, self.leaf(row, texts)) {
             (Column::Number(numbers), _) => drop(numbers.at(row).map(|number| number.write(out))),
             (_, Some(Leaf::Text(text))) => out.push_str(text),
             (_, Some(Leaf::Time(time))) => time.write(out),
@@ -201,7 +201,7 @@ impl Column {
                     + numbers.tokens.iter().count() * 8
             }
             Column::Text(ids) => ids.capacity() * 4,
-            Column::Moment(moments) => moments.bytes(),
+            Column::DateTime(moments) => moments.bytes(),
             Column::Boolean(flags) => flags.capacity(),
         }
     }
@@ -427,14 +427,14 @@ impl Dictionary {
     /// Creates the dictionary of a segment, without its texts. They are found by number only.
     pub(super) fn absent(len: u32) -> Dictionary {
         Dictionary {
-            words: Words::absent(len),
+            texts: DictionaryTexts::absent(len),
             ..Dictionary::default()
         }
     }
 
     /// Creates the dictionary of a checkpoint; `size` is the size of its texts in bytes.
-    pub(super) fn stored(words: Words, size: usize, index: TextIndex) -> Dictionary {
-        Dictionary { words, size, index }
+    pub(super) fn stored(texts: DictionaryTexts, size: usize, index: TextIndex) -> Dictionary {
+        Dictionary { texts, size, index }
     }
 
     /// Returns the index of the texts.
@@ -444,7 +444,7 @@ impl Dictionary {
 
     /// Returns the number of distinct texts.
     pub fn len(&self) -> usize {
-        self.words.len()
+        self.texts.len()
     }
 
     /// Returns whether the dictionary is empty.
@@ -458,13 +458,13 @@ impl Dictionary {
     }
 
     /// Returns the texts by number.
-    pub fn words(&self) -> &Words {
-        &self.words
+    pub fn texts(&self) -> &DictionaryTexts {
+        &self.texts
     }
 
     /// Returns the number of a text; `None` if the dictionary lacks it.
     pub fn find(&self, text: &str) -> Option<u32> {
-        self.index.find(text, |id| self.words.word(id))
+        self.index.find(text, |id| self.texts.text(id))
     }
 
     /// Returns the number of a text, which is added if the dictionary lacks it.
@@ -472,17 +472,17 @@ impl Dictionary {
         if let Some(id) = self.find(text) {
             return id;
         }
-        let id = self.words.push(text);
+        let id = self.texts.push(text);
         // An estimate for the end of the text and its entry in the index.
         self.size += text.len() + 12;
-        let words = &self.words;
-        self.index.add(text, id, |other| words.word(other));
+        let texts = &self.texts;
+        self.index.add(text, id, |other| texts.text(other));
         id
     }
 
     pub(super) fn bytes(&self) -> usize {
         let pages = self
-            .words
+            .texts
             .pages
             .iter()
             .filter_map(|page| page.present())
@@ -491,20 +491,20 @@ impl Dictionary {
     }
 }
 
-impl Words {
+impl DictionaryTexts {
     /// Creates texts whose pages are absent.
-    pub(super) fn absent(len: u32) -> Words {
+    pub(super) fn absent(len: u32) -> DictionaryTexts {
         let pages = (0..len.div_ceil(PAGE as u32)).map(|_| Rc::new(Part::absent()));
-        Words {
+        DictionaryTexts {
             pages: Rc::new(pages.collect()),
             len,
         }
     }
 
     /// Creates texts from pages.
-    pub(super) fn in_pages(pages: Vec<Part<Page>>, len: u32) -> Words {
+    pub(super) fn in_pages(pages: Vec<Part<Page>>, len: u32) -> DictionaryTexts {
         let pages = pages.into_iter().map(Rc::new);
-        Words {
+        DictionaryTexts {
             pages: Rc::new(pages.collect()),
             len,
         }
@@ -516,7 +516,7 @@ impl Words {
         let is_stored = |page: &Rc<Part<Page>>| page.unchanged().is_some();
         if self.pages.iter().any(is_stored) {
             ids.for_each(|id| {
-                self.word(id);
+                self.text(id);
             });
         }
     }
@@ -527,11 +527,11 @@ impl Words {
     }
 
     /// Returns the text with a number; the empty text if its page is absent.
-    pub fn word(&self, id: u32) -> &str {
+    pub fn text(&self, id: u32) -> &str {
         self.pages
             .get((id >> PAGE_BITS) as usize)
             .and_then(|page| page.get())
-            .map_or("", |page| page.word(id as usize % PAGE))
+            .map_or("", |page| page.text(id as usize % PAGE))
     }
 
     /// Returns the number of texts.
@@ -541,7 +541,7 @@ impl Words {
 
     fn push(&mut self, text: &str) -> u32 {
         let id = self.len() as u32;
-        // This copies the list of pages only if a clone of the words still shares it.
+        // This copies the list of pages only if a clone of the texts still shares it.
         let pages = Rc::make_mut(&mut self.pages);
         if (id as usize).is_multiple_of(PAGE) {
             // The first page of a small dictionary stays small.
@@ -575,7 +575,7 @@ impl Page {
         self.text.capacity() + self.ends.capacity() * 4 + 80
     }
 
-    pub(super) fn word(&self, at: usize) -> &str {
+    pub(super) fn text(&self, at: usize) -> &str {
         let start = at
             .checked_sub(1)
             .and_then(|before| self.ends.get(before))
@@ -625,45 +625,51 @@ mod tests {
             "1.005",
         ];
         let mut column = Column::new(Kind::Number);
-        let mut words = Dictionary::default();
-        tokens.iter().for_each(|t| column.push(t, &mut words));
+        let mut dictionary = Dictionary::default();
+        tokens.iter().for_each(|t| column.push(t, &mut dictionary));
         for (row, token) in tokens.iter().enumerate() {
             let mut out = String::new();
-            column.write(row as u32, words.words(), &mut out);
+            column.write(row as u32, dictionary.texts(), &mut out);
             assert_eq!(out, *token);
         }
     }
 
     #[test]
     fn dictionary_stores_each_text_once() {
-        let mut words = Dictionary::default();
+        let mut dictionary = Dictionary::default();
         let ids: Vec<u32> = ["a", "b", "a", ""]
             .iter()
-            .map(|t| words.number_of(t))
+            .map(|t| dictionary.number_of(t))
             .collect();
         assert_eq!(
-            (ids, words.len(), words.words().word(1)),
+            (ids, dictionary.len(), dictionary.texts().text(1)),
             (vec![0, 1, 0, 2], 3, "b")
         );
     }
 
     #[test]
     fn clone_of_words_does_not_change_when_texts_are_added() {
-        let mut words = Dictionary::default();
+        let mut dictionary = Dictionary::default();
         let texts: Vec<String> = (0..3 * PAGE).map(|i| format!("text {i}")).collect();
         let mut held = Vec::new();
         for text in &texts {
-            words.number_of(text);
-            held.push(words.words().clone());
+            dictionary.number_of(text);
+            held.push(dictionary.texts().clone());
             held.truncate(3);
         }
         assert!(
             (0..)
                 .zip(&texts)
-                .all(|(id, text)| words.words().word(id) == text && words.find(text) == Some(id))
+                .all(|(id, text)| dictionary.texts().text(id) == text
+                    && dictionary.find(text) == Some(id))
         );
         assert_eq!(
-            (held[1].len(), held[1].word(1), held[1].word(2), words.len()),
+            (
+                held[1].len(),
+                held[1].text(1),
+                held[1].text(2),
+                dictionary.len()
+            ),
             (2, "text 1", "", 3 * PAGE)
         );
     }

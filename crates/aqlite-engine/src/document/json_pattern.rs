@@ -12,7 +12,8 @@ use std::sync::Arc;
 pub struct JsonPattern {
     packed: Packed,
     json: String,
-    places: Vec<(usize, usize)>,
+    /// The start and end in `json` of each leaf value, ascending.
+    leaf_ranges: Vec<(usize, usize)>,
 }
 
 impl JsonPattern {
@@ -21,19 +22,19 @@ impl JsonPattern {
         if !packed.root().groups.is_empty() {
             return None;
         }
-        let (mut json, noting) = (
+        let (mut json, recorder) = (
             String::new(),
             LeafRecorder {
                 packed: &packed,
-                places: RefCell::default(),
+                leaf_ranges: RefCell::default(),
             },
         );
-        write_json(&noting, 0, &mut json);
-        let places = noting.places.into_inner();
+        write_json(&recorder, 0, &mut json);
+        let leaf_ranges = recorder.leaf_ranges.into_inner();
         Some(JsonPattern {
             packed,
             json,
-            places,
+            leaf_ranges,
         })
     }
 
@@ -43,9 +44,9 @@ impl JsonPattern {
         let (mut at, mut rest) = (0, json);
         let (mut text, mut leaves) = (
             String::with_capacity(json.len() / 2),
-            Vec::with_capacity(self.places.len()),
+            Vec::with_capacity(self.leaf_ranges.len()),
         );
-        for (start, end) in &self.places {
+        for (start, end) in &self.leaf_ranges {
             rest = rest.strip_prefix(self.json.get(at..*start)?)?;
             let value = read_leaf(self.json.get(*start..*end)?, &mut rest)?;
             leaves.push((text.len() as u32, (text.len() + value.len()) as u32));
@@ -86,7 +87,7 @@ fn read_leaf<'a>(own: &str, rest: &mut &'a str) -> Option<&'a str> {
 /// A writer of a document that records the positions of its leaf values.
 struct LeafRecorder<'a> {
     packed: &'a Packed,
-    places: RefCell<Vec<(usize, usize)>>,
+    leaf_ranges: RefCell<Vec<(usize, usize)>>,
 }
 
 impl FragmentView for LeafRecorder<'_> {
@@ -105,7 +106,7 @@ impl FragmentView for LeafRecorder<'_> {
         } else {
             out.push_str(text)
         }
-        self.places.borrow_mut().push((start, out.len()));
+        self.leaf_ranges.borrow_mut().push((start, out.len()));
     }
 
     fn each_child(&self, _: u32, _: &mut dyn FnMut(&Self)) {}

@@ -164,7 +164,10 @@ impl Layout {
     }
 
     /// Returns the layout as JSON: objects with `_type`, leaf values as `{"_slot":"number"}`,
-    /// repeated groups as `{"_parts":0}`.
+    /// repeated groups as `{"_parts":1}`.
+    ///
+    /// `_slot` and `_parts` are earlier names of leaf values and repeated groups. They are stored,
+    /// so they never change.
     pub fn to_text(&self) -> String {
         let mut out = String::with_capacity(self.items.len() * 24);
         self.write(0, &mut out);

@@ -4,6 +4,12 @@
 //! from some of them, and a presence bitmap contains the rows that have such an item. If the
 //! content of an attribute differs between two layouts, they do not merge. List elements that
 //! differ become separate items.
+//!
+//! A table with rows of the layout `[a, b]` gets rows of `[a, c]`. The merged layout is
+//! `[a, b, c]`. `a` needs no bitmap, because all rows have it. `b` gets bitmap 0, which contains
+//! all earlier rows ([`InitialPresence::With`]). `c` gets bitmap 1, which is empty
+//! ([`InitialPresence::None`]); the new rows are added to it. A third layout `[a]` changes nothing:
+//! its rows are in no bitmap.
 
 use super::layout::{Item, ItemKind, Layout};
 use aqlite_rm::class::Attr;
@@ -12,18 +18,18 @@ use aqlite_rm::order;
 /// The largest number of items of a merged layout. It limits the time of a merge.
 const MAX_ITEMS: usize = 1 << 12;
 
-/// The result of merging a layout into the merged layout of a table.
+/// The result of merging a layout, the added one, into the merged layout of a table.
 pub(super) struct MergedLayout {
-    /// The new merged layout; `None` if the old one has all items of the layout.
+    /// The new merged layout; `None` if the old one has all items of the added layout.
     pub layout: Option<Layout>,
     /// The initial content of each new presence bitmap.
     pub bitmaps: Vec<InitialPresence>,
-    /// The columns of the leaves of the layout, in document order.
+    /// The columns of the leaves of the added layout, in document order.
     pub leaves: Vec<u32>,
-    /// The numbers in the merged layout of the repeated groups of the layout.
+    /// The numbers in the merged layout of the repeated groups of the added layout.
     pub groups: Vec<u32>,
-    /// The presence bitmaps that contain the rows of the layout.
-    pub set: Vec<u32>,
+    /// The presence bitmaps that contain the rows of the added layout.
+    pub present_in: Vec<u32>,
 }
 
 /// The rows of a table that have an item which becomes optional, among the rows before the merge.
@@ -34,14 +40,14 @@ pub(super) enum InitialPresence {
     With(Option<u32>),
 }
 
-/// Merges the layout `own` into the merged layout `all`, which has `bitmaps` presence bitmaps.
+/// Merges the layout `added` into the layout `merged`, which has `bitmaps` presence bitmaps.
 ///
 /// Returns `None` if the layouts cannot merge.
-pub(super) fn merge(all: &Layout, own: &Layout, bitmaps: u32) -> Option<MergedLayout> {
+pub(super) fn merge(merged: &Layout, added: &Layout, bitmaps: u32) -> Option<MergedLayout> {
     let mut alignment = Alignment {
-        all,
-        own,
-        pairs: Vec::with_capacity(all.items.len()),
+        merged,
+        added,
+        pairs: Vec::with_capacity(merged.items.len()),
     };
     (alignment.align(0, 0) && alignment.pairs.len() <= MAX_ITEMS).then(|| {
         alignment
@@ -50,22 +56,22 @@ pub(super) fn merge(all: &Layout, own: &Layout, bitmaps: u32) -> Option<MergedLa
     })
 }
 
-/// An item of the result: its index in the merged layout, and its index in the layout.
+/// An item of the result: its index in the merged layout, and its index in the added layout.
 type Pair = (Option<u32>, Option<u32>);
 
 /// An alignment of the items of two layouts, in the order of the result.
 struct Alignment<'a> {
-    all: &'a Layout,
-    own: &'a Layout,
+    merged: &'a Layout,
+    added: &'a Layout,
     pairs: Vec<Pair>,
 }
 
 impl Alignment<'_> {
     /// Aligns two items and their subtrees. Adds nothing and returns false if they differ.
-    fn align(&mut self, all: u32, own: u32) -> bool {
+    fn align(&mut self, merged: u32, added: u32) -> bool {
         let start = self.pairs.len();
-        self.pairs.push((Some(all), Some(own)));
-        let is_aligned = self.is_alike(all, own) && self.align_children(all, own);
+        self.pairs.push((Some(merged), Some(added)));
+        let is_aligned = self.is_alike(merged, added) && self.align_children(merged, added);
         if !is_aligned {
             self.pairs.truncate(start);
         }
@@ -73,8 +79,8 @@ impl Alignment<'_> {
     }
 
     /// Returns whether two items are equal apart from their subtrees.
-    fn is_alike(&self, all: u32, own: u32) -> bool {
-        let (Some(a), Some(b)) = (self.all.item(all), self.own.item(own)) else {
+    fn is_alike(&self, merged: u32, added: u32) -> bool {
+        let (Some(a), Some(b)) = (self.merged.item(merged), self.added.item(added)) else {
             return false;
         };
         (a.attr, a.class) == (b.attr, b.class)
@@ -87,7 +93,7 @@ impl Alignment<'_> {
                 (ItemKind::Leaf(one, _), ItemKind::Leaf(other, _)) => one == other,
                 // All rows of a table share the text of a constant, so it must be the same.
                 (ItemKind::Constant(one, ..), ItemKind::Constant(other, ..)) => {
-                    one == other && self.all.text(a) == self.own.text(b)
+                    one == other && self.merged.text(a) == self.added.text(b)
                 }
                 _ => false,
             }
@@ -97,17 +103,17 @@ impl Alignment<'_> {
     ///
     /// Every child is aligned with the first remaining child that it matches. Children without a
     /// match are interleaved.
-    fn align_children(&mut self, all: u32, own: u32) -> bool {
+    fn align_children(&mut self, merged: u32, added: u32) -> bool {
         let is_list = self
-            .own
-            .item(own)
+            .added
+            .item(added)
             .is_some_and(|item| item.kind == ItemKind::List);
-        let theirs: Vec<u32> = self.all.children(all).collect();
-        let mut rest = theirs.as_slice();
+        let merged_children: Vec<u32> = self.merged.children(merged).collect();
+        let mut rest = merged_children.as_slice();
         let mut waiting = Vec::new();
-        for child in self.own.children(own) {
+        for child in self.added.children(added) {
             let found = (0..rest.len()).find(|at| {
-                self.align_after(rest.get(..=*at).unwrap_or_default(), child, &waiting, own)
+                self.align_after(rest.get(..=*at).unwrap_or_default(), child, &waiting, added)
             });
             match found {
                 Some(at) => {
@@ -119,8 +125,8 @@ impl Alignment<'_> {
                 // with other content, the layouts cannot merge. A node id identifies its object, so
                 // it can never be optional.
                 None if !is_list
-                    && (self.is_node_id(self.own, child)
-                        || theirs.iter().any(|a| self.has_attr_of(*a, child))) =>
+                    && (self.is_node_id(self.added, child)
+                        || merged_children.iter().any(|a| self.has_attr_of(*a, child))) =>
                 {
                     return false;
                 }
@@ -131,21 +137,28 @@ impl Alignment<'_> {
             children.any(|child| self.is_node_id(layout, *child))
         };
         // The remaining items become optional, but a node id must never be.
-        if !is_list && is_named(self.all, rest.iter()) {
+        if !is_list && is_named(self.merged, rest.iter()) {
             return false;
         }
-        self.interleave(rest, &waiting, own);
+        self.interleave(rest, &waiting, added);
         true
     }
 
-    /// Aligns `child` with the last item of `theirs`. The waiting children and the other items of
-    /// `theirs` precede it.
-    fn align_after(&mut self, theirs: &[u32], child: u32, waiting: &[u32], parent: u32) -> bool {
-        let Some((last, before)) = theirs.split_last() else {
+    /// Aligns `child` with the last item of `merged_children`. The waiting children and the other
+    /// items of `merged_children` precede it.
+    fn align_after(
+        &mut self,
+        merged_children: &[u32],
+        child: u32,
+        waiting: &[u32],
+        parent: u32,
+    ) -> bool {
+        let Some((last, before)) = merged_children.split_last() else {
             return false;
         };
         // The skipped items would become optional, but a node id must never be.
-        if !self.may_match(*last, child) || before.iter().any(|a| self.is_node_id(self.all, *a)) {
+        if !self.may_match(*last, child) || before.iter().any(|a| self.is_node_id(self.merged, *a))
+        {
             return false;
         }
         let start = self.pairs.len();
@@ -161,32 +174,32 @@ impl Alignment<'_> {
     ///
     /// The order is that of the attributes of the class, then that of node ids, because later
     /// layouts probably have the same order.
-    fn interleave(&mut self, theirs: &[u32], ours: &[u32], parent: u32) {
-        let class = self.own.item(parent).map(|item| item.class);
+    fn interleave(&mut self, merged_children: &[u32], added_children: &[u32], parent: u32) {
+        let class = self.added.item(parent).map(|item| item.class);
         let place =
             |layout: &Layout, item: u32| layout.item(item).and_then(|i| class?.position(i.attr?));
-        let mut theirs = theirs.iter().copied().peekable();
-        for own in ours {
-            let is_first = |all: &u32| {
-                (place(self.all, *all), node_id(self.all, *all))
-                    <= (place(self.own, *own), node_id(self.own, *own))
+        let mut merged_children = merged_children.iter().copied().peekable();
+        for added in added_children {
+            let is_first = |merged: &u32| {
+                (place(self.merged, *merged), node_id(self.merged, *merged))
+                    <= (place(self.added, *added), node_id(self.added, *added))
             };
-            while let Some(all) = theirs.next_if(is_first) {
+            while let Some(merged) = merged_children.next_if(is_first) {
                 self.pairs
-                    .extend(subtree(self.all, all).map(|item| (Some(item), None)));
+                    .extend(subtree(self.merged, merged).map(|item| (Some(item), None)));
             }
             self.pairs
-                .extend(subtree(self.own, *own).map(|item| (None, Some(item))));
+                .extend(subtree(self.added, *added).map(|item| (None, Some(item))));
         }
-        for all in theirs {
+        for merged in merged_children {
             self.pairs
-                .extend(subtree(self.all, all).map(|item| (Some(item), None)));
+                .extend(subtree(self.merged, merged).map(|item| (Some(item), None)));
         }
     }
 
     /// Returns false for most children that differ, without a comparison of their subtrees.
-    fn may_match(&self, all: u32, own: u32) -> bool {
-        self.is_alike(all, own) && node_id(self.all, all) == node_id(self.own, own)
+    fn may_match(&self, merged: u32, added: u32) -> bool {
+        self.is_alike(merged, added) && node_id(self.merged, merged) == node_id(self.added, added)
     }
 
     fn is_node_id(&self, layout: &Layout, item: u32) -> bool {
@@ -195,47 +208,49 @@ impl Alignment<'_> {
             .is_some_and(|item| item.attr == Some(Attr::ARCHETYPE_NODE_ID))
     }
 
-    fn has_attr_of(&self, all: u32, own: u32) -> bool {
-        self.all.item(all).map(|item| item.attr) == self.own.item(own).map(|item| item.attr)
+    fn has_attr_of(&self, merged: u32, added: u32) -> bool {
+        self.merged.item(merged).map(|item| item.attr)
+            == self.added.item(added).map(|item| item.attr)
     }
 
     /// Returns the mapping into the merged layout if it has all items already; otherwise `None`.
     fn existing_mapping(&self) -> Option<MergedLayout> {
-        let mut merged = MergedLayout {
+        let mut mapping = MergedLayout {
             layout: None,
             bitmaps: Vec::new(),
             leaves: Vec::new(),
             groups: Vec::new(),
-            set: Vec::new(),
+            present_in: Vec::new(),
         };
-        for (all, own) in &self.pairs {
-            // If the layout adds no item, item `i` of the merged layout is in pair `i`.
-            let item = self.all.item((*all)?)?;
+        for (merged, added) in &self.pairs {
+            // If the added layout has no item of its own, item `i` of the merged layout is in pair
+            // `i`.
+            let item = self.merged.item((*merged)?)?;
             let (parent, has_parent) = (
-                self.all.item(item.parent)?,
+                self.merged.item(item.parent)?,
                 self.pairs.get(item.parent as usize)?.1.is_some(),
             );
-            match (own, item.kind) {
+            match (added, item.kind) {
                 // Rows with the parent that lack this item need a bitmap that does not exist yet.
                 (None, _) if has_parent && item.presence == parent.presence => return None,
                 (None, _) => continue,
-                (Some(_), ItemKind::Leaf(_, leaf)) => merged.leaves.push(leaf),
-                (Some(_), ItemKind::Group(group)) => merged.groups.push(group),
+                (Some(_), ItemKind::Leaf(_, leaf)) => mapping.leaves.push(leaf),
+                (Some(_), ItemKind::Group(group)) => mapping.groups.push(group),
                 _ => {}
             }
-            merged.set.extend(item.presence);
+            mapping.present_in.extend(item.presence);
         }
         Some(MergedLayout {
-            set: order::distinct(merged.set),
-            ..merged
+            present_in: order::distinct(mapping.present_in),
+            ..mapping
         })
     }
 
-    /// Builds the merged layout of both, with the mapping of `own`.
+    /// Builds the merged layout of both, with the mapping of the added layout.
     fn build(&self, bitmaps: u32) -> MergedLayout {
         let mut builder = MergeBuilder {
             bitmaps,
-            ..MergeBuilder::new(self.all, self.own)
+            ..MergeBuilder::new(self.merged, self.added)
         };
         self.pairs.iter().for_each(|pair| builder.push(self, *pair));
         // Children follow their parents, so the loop runs backwards: the end of an item is final
@@ -256,13 +271,13 @@ impl Alignment<'_> {
                 .into_iter()
                 .for_each(|parent| parent.end = parent.end.max(end));
         }
-        let set = order::distinct(builder.set);
+        let present_in = order::distinct(builder.present_in);
         MergedLayout {
             layout: Some(builder.layout),
             bitmaps: builder.initial,
-            leaves: builder.own_leaves,
-            groups: builder.own_groups,
-            set,
+            leaves: builder.added_leaves,
+            groups: builder.added_groups,
+            present_in,
         }
     }
 }
@@ -285,43 +300,45 @@ struct MergeBuilder {
     /// The number of presence bitmaps.
     bitmaps: u32,
     initial: Vec<InitialPresence>,
-    /// The new index of each item of the old merged layout. The field below is the same for the
-    /// layout.
-    all: Vec<u32>,
-    own: Vec<u32>,
-    own_leaves: Vec<u32>,
-    own_groups: Vec<u32>,
-    set: Vec<u32>,
+    /// The index in the result of each item of the old merged layout.
+    index_of_merged: Vec<u32>,
+    /// The index in the result of each item of the added layout.
+    index_of_added: Vec<u32>,
+    /// The numbers in the result of the leaves of the added layout.
+    added_leaves: Vec<u32>,
+    /// The numbers in the result of the repeated groups of the added layout.
+    added_groups: Vec<u32>,
+    /// The presence bitmaps that contain the rows of the added layout.
+    present_in: Vec<u32>,
 }
 
 impl MergeBuilder {
-    fn new(all: &Layout, own: &Layout) -> MergeBuilder {
+    fn new(merged: &Layout, added: &Layout) -> MergeBuilder {
         let mut layout = Layout::default();
         // Existing leaves and groups keep their numbers, by which the table stores its columns.
-        (layout.leaves, layout.groups) = (all.leaves.clone(), all.groups.clone());
-        let (all, own) = (vec![0; all.items.len()], vec![0; own.items.len()]);
+        (layout.leaves, layout.groups) = (merged.leaves.clone(), merged.groups.clone());
         MergeBuilder {
             layout,
             bitmaps: 0,
             initial: Vec::new(),
-            all,
-            own,
-            own_leaves: Vec::new(),
-            own_groups: Vec::new(),
-            set: Vec::new(),
+            index_of_merged: vec![0; merged.items.len()],
+            index_of_added: vec![0; added.items.len()],
+            added_leaves: Vec::new(),
+            added_groups: Vec::new(),
+            present_in: Vec::new(),
         }
     }
 
-    fn push(&mut self, alignment: &Alignment<'_>, (all, own): Pair) {
+    fn push(&mut self, alignment: &Alignment<'_>, (merged, added): Pair) {
         let index = self.layout.items.len() as u32;
-        let old = all.and_then(|all| alignment.all.item(all));
-        let new = own.and_then(|own| alignment.own.item(own));
+        let old = merged.and_then(|merged| alignment.merged.item(merged));
+        let new = added.and_then(|added| alignment.added.item(added));
         let (Some(item), Some(of)) = (
             old.or(new),
             if old.is_some() {
-                Some(alignment.all)
+                Some(alignment.merged)
             } else {
-                Some(alignment.own)
+                Some(alignment.added)
             },
         ) else {
             return;
@@ -330,18 +347,20 @@ impl MergeBuilder {
         let place =
             |places: &[u32], item: &Item| places.get(item.parent as usize).copied().unwrap_or(0);
         let parent = new
-            .map(|item| place(&self.own, item))
-            .or(old.map(|item| place(&self.all, item)))
+            .map(|item| place(&self.index_of_added, item))
+            .or(old.map(|item| place(&self.index_of_merged, item)))
             .unwrap_or(0);
         let kind = self.kind(of.text(item), item.kind, old.is_some());
-        let presence = self.presence(alignment, (all, own), parent);
-        self.record(kind, index, own.is_some(), presence);
-        all.and_then(|all| self.all.get_mut(all as usize))
+        let presence = self.presence(alignment, (merged, added), parent);
+        self.record(kind, index, added.is_some(), presence);
+        merged
+            .and_then(|merged| self.index_of_merged.get_mut(merged as usize))
             .into_iter()
-            .for_each(|place| *place = index);
-        own.and_then(|own| self.own.get_mut(own as usize))
+            .for_each(|entry| *entry = index);
+        added
+            .and_then(|added| self.index_of_added.get_mut(added as usize))
             .into_iter()
-            .for_each(|place| *place = index);
+            .for_each(|entry| *entry = index);
         self.layout.items.push(Item {
             kind,
             parent,
@@ -379,26 +398,26 @@ impl MergeBuilder {
     fn presence(
         &mut self,
         alignment: &Alignment<'_>,
-        (all, own): Pair,
+        (merged, added): Pair,
         parent: u32,
     ) -> Option<u32> {
         let above = self.layout.item(parent).and_then(|item| item.presence);
-        let old = all.and_then(|all| alignment.all.item(all));
+        let old = merged.and_then(|merged| alignment.merged.item(merged));
         let old_above = old
-            .and_then(|item| alignment.all.item(item.parent))
+            .and_then(|item| alignment.merged.item(item.parent))
             .and_then(|parent| parent.presence);
         let has_parent =
             |pairs: &dyn Fn(&Pair) -> bool| alignment.pairs.get(parent as usize).is_some_and(pairs);
-        match (old, own) {
+        match (old, added) {
             // The item was optional before, so its bitmap stays.
             (Some(old), _) if old.presence != old_above => old.presence,
-            // All earlier rows with the parent have the item, but the rows of the new layout lack
+            // All earlier rows with the parent have the item, but the rows of the added layout lack
             // it.
-            (Some(_), None) if has_parent(&|(_, own)| own.is_some()) => {
+            (Some(_), None) if has_parent(&|(_, added)| added.is_some()) => {
                 Some(self.add_bitmap(InitialPresence::With(old_above)))
             }
             // The parent exists already, but no earlier row of it has the item.
-            (None, _) if has_parent(&|(all, _)| all.is_some()) => {
+            (None, _) if has_parent(&|(merged, _)| merged.is_some()) => {
                 Some(self.add_bitmap(InitialPresence::None))
             }
             // The item is present exactly where its parent is, so both share a bitmap.
@@ -412,18 +431,18 @@ impl MergeBuilder {
         self.bitmaps - 1
     }
 
-    fn record(&mut self, kind: ItemKind, index: u32, is_own: bool, presence: Option<u32>) {
-        let (places, own, number) = match kind {
-            ItemKind::Leaf(_, leaf) => (&mut self.layout.leaves, &mut self.own_leaves, leaf),
-            ItemKind::Group(group) => (&mut self.layout.groups, &mut self.own_groups, group),
-            _ => return self.set.extend(presence.filter(|_| is_own)),
+    fn record(&mut self, kind: ItemKind, index: u32, is_added: bool, presence: Option<u32>) {
+        let (items, numbers, number) = match kind {
+            ItemKind::Leaf(_, leaf) => (&mut self.layout.leaves, &mut self.added_leaves, leaf),
+            ItemKind::Group(group) => (&mut self.layout.groups, &mut self.added_groups, group),
+            _ => return self.present_in.extend(presence.filter(|_| is_added)),
         };
-        places
+        items
             .get_mut(number as usize)
             .into_iter()
-            .for_each(|place| *place = index);
-        own.extend(is_own.then_some(number));
-        self.set.extend(presence.filter(|_| is_own));
+            .for_each(|item| *item = index);
+        numbers.extend(is_added.then_some(number));
+        self.present_in.extend(presence.filter(|_| is_added));
     }
 }
 
@@ -447,13 +466,13 @@ mod tests {
 
     fn merged_lists(lists: &[&[&str]]) -> (Layout, u32) {
         let layout = |elements: &[&str]| LayoutStore::new().read(&list(elements)).unwrap();
-        let mut all = (layout(lists[0]), 0);
-        for own in &lists[1..] {
-            let merged = merge(&all.0, &layout(own), all.1).unwrap();
-            all.1 += merged.bitmaps.len() as u32;
-            all.0 = merged.layout.map_or(all.0, std::sync::Arc::new);
+        let mut merged = (layout(lists[0]), 0);
+        for added in &lists[1..] {
+            let result = merge(&merged.0, &layout(added), merged.1).unwrap();
+            merged.1 += result.bitmaps.len() as u32;
+            merged.0 = result.layout.map_or(merged.0, std::sync::Arc::new);
         }
-        (std::sync::Arc::into_inner(all.0).unwrap(), all.1)
+        (std::sync::Arc::into_inner(merged.0).unwrap(), merged.1)
     }
 
     #[test]
@@ -500,7 +519,7 @@ mod tests {
         );
         assert!(
             merge(&number, &number, 0)
-                .is_some_and(|merged| merged.layout.is_none() && merged.leaves == [0])
+                .is_some_and(|result| result.layout.is_none() && result.leaves == [0])
         );
     }
 }

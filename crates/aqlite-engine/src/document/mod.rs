@@ -25,15 +25,15 @@ mod text_index;
 mod zone_map;
 
 pub use batch::{
-    Batch, Bitmap, ColumnView, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind,
-    PresenceBitmap, Ranges, Table, UnionPart,
+    Batch, Bitmap, ColumnView, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind, PresenceBitmap,
+    Ranges, Table, UnionPart, VersionedObject,
 };
 pub use codec::{ByteReader, ByteWriter, Codec};
-pub use column::{Column, Dictionary, Leaf, Number, Words};
+pub use column::{Column, Dictionary, DictionaryTexts, Leaf, Number};
 pub use digest::{checksum, digest_of_text, fnv, sha256, sha256_of, short_digest};
 pub use json_pattern::JsonPattern;
 pub use layout::{Item, ItemKind, Layout, LayoutStore};
-pub use moment::{MomentColumn, MomentText, TimeText};
+pub use moment::{DateTimeColumn, MomentText, TimeText};
 pub use pack::{Packed, pack};
 pub use part::absent_reads;
 pub use part_file::{PartFile, ReadBytes, Region};

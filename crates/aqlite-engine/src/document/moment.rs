@@ -10,7 +10,7 @@ use aqlite_rm::time::{Temporal, TemporalKind, TimeForm};
 /// Most texts are written from their position in time and their form, and are in no dictionary:
 /// each document has times of its own, which would be most texts of a batch.
 #[derive(Clone, Debug, Default)]
-pub struct MomentColumn {
+pub struct DateTimeColumn {
     /// The forms of the values, at most [`MAX_FORMS`].
     palette: Vec<TimeForm>,
     /// For each value the index of its form; [`IN_DICTIONARY`] if its text is in the dictionary.
@@ -118,13 +118,13 @@ impl MomentParts {
     }
 }
 
-impl MomentColumn {
+impl DateTimeColumn {
     /// Creates a column from its parts.
     ///
     /// Returns `None` if no column has these parts, because the stored data are damaged: for lists of
     /// different lengths, an unknown form, a form that does not fit the precision of its time, and
     /// texts that do not belong to the marked rows.
-    pub(super) fn from_parts(parts: MomentParts) -> Option<MomentColumn> {
+    pub(super) fn from_parts(parts: MomentParts) -> Option<DateTimeColumn> {
         let form = |number: &u32| TimeForm::from_number(u16::try_from(*number).ok()?);
         let palette = parts.palette.iter().map(form);
         if parts.text_rows.len() != parts.text_ids.len() {
@@ -132,7 +132,7 @@ impl MomentColumn {
         }
         let texts = parts.text_rows.into_iter().zip(parts.text_ids).collect();
         let marks = parts.forms.iter().map(|form| *form == IN_DICTIONARY);
-        let column = MomentColumn {
+        let column = DateTimeColumn {
             palette: palette.collect::<Option<_>>()?,
             text_ids: SparseValues::from_entries(texts, marks)?,
             forms: parts.forms,
@@ -224,7 +224,7 @@ impl MomentColumn {
 
     /// Returns the zone map of the column.
     pub(super) fn zone_map(&self) -> Option<ZoneMap> {
-        ZoneMap::of_moments((0..self.len() as u32).map(|row| self.start(row)))
+        ZoneMap::of_date_times((0..self.len() as u32).map(|row| self.start(row)))
     }
 
     /// Returns an estimate of the bytes in use.
@@ -247,10 +247,12 @@ mod tests {
         "20200201T103000Z",
     ];
 
-    fn column() -> (MomentColumn, Dictionary) {
-        let (mut column, mut words) = (MomentColumn::default(), Dictionary::default());
-        TEXTS.iter().for_each(|text| column.push(text, &mut words));
-        (column, words)
+    fn column() -> (DateTimeColumn, Dictionary) {
+        let (mut column, mut dictionary) = (DateTimeColumn::default(), Dictionary::default());
+        TEXTS
+            .iter()
+            .for_each(|text| column.push(text, &mut dictionary));
+        (column, dictionary)
     }
 
     #[test]
@@ -268,35 +270,35 @@ mod tests {
 
     #[test]
     fn texts_come_back_and_only_unusual_ones_are_in_the_dictionary() {
-        let (column, words) = column();
+        let (column, dictionary) = column();
         for (row, expected) in (0..).zip(TEXTS) {
             let mut out = String::new();
             match column.text(row) {
                 Some(MomentText::Written(time)) => time.write(&mut out),
-                Some(MomentText::InDictionary(id)) => out.push_str(words.words().word(id)),
+                Some(MomentText::InDictionary(id)) => out.push_str(dictionary.texts().text(id)),
                 None => panic!("row {row} has no text"),
             }
             assert_eq!(out, expected);
         }
-        assert_eq!(words.len(), 4);
+        assert_eq!(dictionary.len(), 4);
         assert_eq!(column.text_ids().collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
 
     #[test]
     fn forms_beyond_the_limit_are_in_the_dictionary() {
-        let (mut column, mut words) = (MomentColumn::default(), Dictionary::default());
+        let (mut column, mut dictionary) = (DateTimeColumn::default(), Dictionary::default());
         let offsets = (0..14).flat_map(|hour| (0..60).map(move |minute| (hour, minute)));
         let texts =
             offsets.map(|(hour, minute)| format!("2020-02-01T00:00:00+{hour:02}:{minute:02}"));
         let texts: Vec<String> = texts.take(MAX_FORMS + 20).collect();
         for text in texts.iter().chain(&texts) {
-            column.push(text, &mut words);
+            column.push(text, &mut dictionary);
         }
-        assert_eq!(words.len(), 20);
+        assert_eq!(dictionary.len(), 20);
         for (row, text) in (0..).zip(texts.iter().chain(&texts)) {
             let found = match column.text(row) {
                 Some(MomentText::Written(time)) => time.text(),
-                Some(MomentText::InDictionary(id)) => words.words().word(id).to_owned(),
+                Some(MomentText::InDictionary(id)) => dictionary.texts().text(id).to_owned(),
                 None => panic!("row {row} has no text"),
             };
             assert_eq!(found, *text);
@@ -307,9 +309,9 @@ mod tests {
     fn parts_that_do_not_fit_together_are_refused() {
         let (column, _) = column();
         let is_sound = |change: fn(&mut MomentParts)| {
-            let mut parts = column.parts(|word| word);
+            let mut parts = column.parts(|id| id);
             change(&mut parts);
-            MomentColumn::from_parts(parts).is_some()
+            DateTimeColumn::from_parts(parts).is_some()
         };
         assert!(is_sound(|_| ()));
         assert!(

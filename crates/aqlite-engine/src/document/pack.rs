@@ -105,14 +105,18 @@ impl Packer<'_> {
         draft.key.open(attr, node.class(), Kind::Object);
         // A text or code within another one has the role of the attribute that holds the outermost
         // of them.
-        let role = if is_about(node.class()) {
+        let role = if has_outer_role(node.class()) {
             role.or(attr)
         } else {
             None
         };
         for child in node.children() {
             match child.kind() {
-                Kind::Object if child.attr().is_some_and(|a| rule::is_cut(node.class(), a)) => {
+                Kind::Object
+                    if child
+                        .attr()
+                        .is_some_and(|a| rule::is_own_fragment(node.class(), a)) =>
+                {
                     // A single object that is always a fragment of its own is a group of one.
                     draft.key.group(child.attr(), child.class());
                     let fragment = self.fragment(child);
@@ -131,7 +135,7 @@ impl Packer<'_> {
         // Consecutive fragments share a group. Any other element between them ends the group, which
         // preserves the order of the list.
         let mut in_group = false;
-        for (element, cut) in list.children().zip(rule::cut_elements(list)) {
+        for (element, cut) in list.children().zip(rule::elements_with_own_fragment(list)) {
             if !cut {
                 in_group = false;
                 match element.kind() {
@@ -176,9 +180,9 @@ impl Packer<'_> {
     }
 }
 
-/// Returns whether the leaves of a class describe the attribute that holds the outermost object of
-/// such a class.
-fn is_about(class: Cls) -> bool {
+/// Returns whether the leaves of a class have the role of the attribute that holds the outermost
+/// object of such a class. So `name/defining_code/code_string` has the role `name`.
+fn has_outer_role(class: Cls) -> bool {
     class.is_a(Cls::DV_TEXT) || class == Cls::CODE_PHRASE
 }
 
@@ -334,8 +338,8 @@ impl Packed {
         let Ok((kind, text)) = self.node(fragment, item) else {
             return false;
         };
-        // An empty literal lies at an address that is not mapped. The masked load by which glibc
-        // compares no bytes there costs as much as a hundred comparisons.
+        // Empty texts are not compared: with glibc, a comparison of no bytes at the address of an
+        // empty literal takes as long as a hundred other comparisons.
         let has_text =
             || node.text().len() == text.len() && (text.is_empty() || node.text() == text);
         (node.attr(), node.class(), node.kind()) == (attr, item.class, kind)

@@ -38,60 +38,60 @@ pub fn absent_reads() -> u64 {
 pub(super) enum Part<T> {
     /// A part of a batch that can grow.
     Owned(T),
-    /// A part of a segment.
-    Late(Late<T>),
-    /// An unchanged part of a checkpoint.
-    Stored(Box<Stored<T>>),
+    /// A part of a segment: absent until the store loads it.
+    OfSegment(SegmentPart<T>),
+    /// An unchanged part of a checkpoint: read from its file at the first use.
+    OfCheckpoint(Box<CheckpointPart<T>>),
 }
 
 /// A part of a checkpoint, which is read from its file at the first use.
 #[derive(Clone, Debug)]
-pub(super) struct Stored<T> {
+pub(super) struct CheckpointPart<T> {
     file: Rc<PartFile>,
     region: Region,
-    /// The expected sizes, which the decoder checks.
-    sizes: (u32, u32),
+    /// The expected expected_len, which the decoder checks.
+    expected_len: (u32, u32),
     /// [`Restore::restore`]. A program that opens no checkpoint, such as the worker, so has no
     /// decoders of checkpoints.
     restore: RestorePart<T>,
     value: OnceCell<T>,
 }
 
-/// A function that decodes a part from its bytes and its sizes.
+/// A function that decodes a part from its bytes and its expected_len.
 type RestorePart<T> = fn(&[u8], (u32, u32)) -> Result<T, &'static str>;
 
 /// A part that can be decoded from its stored bytes.
 pub(super) trait Restore: Sized {
-    /// Decodes a part. `sizes` are the numbers that the head of the checkpoint has for it.
+    /// Decodes a part. `expected_len` is the number that the head of the checkpoint has for it.
     ///
     /// # Errors
     /// If the bytes are damaged, or have other sizes.
-    fn restore(bytes: &[u8], sizes: (u32, u32)) -> Result<Self, &'static str>;
+    fn restore(bytes: &[u8], expected_len: (u32, u32)) -> Result<Self, &'static str>;
 }
 
-impl<T> Stored<T> {
+impl<T> CheckpointPart<T> {
     /// Returns the part; `None` if it cannot be read, which the file records.
     fn get(&self) -> Option<&T> {
         if let Some(value) = self.value.get() {
             return Some(value);
         }
-        let value = self
-            .file
-            .read(self.region, |bytes| (self.restore)(bytes, self.sizes))?;
+        let value = self.file.read(self.region, |bytes| {
+            (self.restore)(bytes, self.expected_len)
+        })?;
         Some(self.value.get_or_init(|| value))
     }
 }
 
 /// A part of a segment: absent until it is loaded, and immutable after that.
 #[derive(Debug)]
-pub(super) struct Late<T> {
+pub(super) struct SegmentPart<T> {
     value: OnceLock<Arc<T>>,
     wanted: AtomicBool,
 }
 
-impl<T> Default for Late<T> {
-    fn default() -> Late<T> {
-        Late {
+impl<T> Default for SegmentPart<T> {
+    fn default() -> SegmentPart<T> {
+        SegmentPart {
             value: OnceLock::new(),
             wanted: AtomicBool::new(false),
         }
@@ -108,11 +108,11 @@ impl<T: Clone> Clone for Part<T> {
     fn clone(&self) -> Part<T> {
         match self {
             Part::Owned(value) => Part::Owned(value.clone()),
-            Part::Late(late) => Part::Late(Late {
-                value: late.value.clone(),
-                wanted: AtomicBool::new(late.wanted.load(Ordering::Relaxed)),
+            Part::OfSegment(part) => Part::OfSegment(SegmentPart {
+                value: part.value.clone(),
+                wanted: AtomicBool::new(part.wanted.load(Ordering::Relaxed)),
             }),
-            Part::Stored(stored) => Part::Stored(stored.clone()),
+            Part::OfCheckpoint(part) => Part::OfCheckpoint(part.clone()),
         }
     }
 }
@@ -120,18 +120,18 @@ impl<T: Clone> Clone for Part<T> {
 impl<T> Part<T> {
     /// Creates an absent part.
     pub fn absent() -> Part<T> {
-        Part::Late(Late::default())
+        Part::OfSegment(SegmentPart::default())
     }
 
     /// Creates a part of a checkpoint.
-    pub fn stored(file: &Rc<PartFile>, region: Region, sizes: (u32, u32)) -> Part<T>
+    pub fn stored(file: &Rc<PartFile>, region: Region, expected_len: (u32, u32)) -> Part<T>
     where
         T: Restore,
     {
-        Part::Stored(Box::new(Stored {
+        Part::OfCheckpoint(Box::new(CheckpointPart {
             file: Rc::clone(file),
             region,
-            sizes,
+            expected_len,
             restore: T::restore,
             value: OnceCell::new(),
         }))
@@ -140,7 +140,7 @@ impl<T> Part<T> {
     /// Returns the file and the region of an unchanged part of a checkpoint.
     pub fn unchanged(&self) -> Option<(&PartFile, Region)> {
         match self {
-            Part::Stored(stored) => Some((&stored.file, stored.region)),
+            Part::OfCheckpoint(part) => Some((&part.file, part.region)),
             _ => None,
         }
     }
@@ -149,13 +149,13 @@ impl<T> Part<T> {
     pub fn get(&self) -> Option<&T> {
         match self {
             Part::Owned(value) => Some(value),
-            Part::Stored(stored) => stored.get(),
-            Part::Late(late) => {
-                let value = late.value.get();
+            Part::OfCheckpoint(part) => part.get(),
+            Part::OfSegment(part) => {
+                let value = part.value.get();
                 if value.is_none() {
                     // Relaxed suffices: the flag is only a request, and `OnceLock` publishes the
                     // part itself.
-                    late.wanted.store(true, Ordering::Relaxed);
+                    part.wanted.store(true, Ordering::Relaxed);
                     ABSENT_READS.set(ABSENT_READS.get().wrapping_add(1));
                 }
                 value.map(|value| &**value)
@@ -166,9 +166,9 @@ impl<T> Part<T> {
     /// Returns the part for changes; `None` for a part of a segment. A part of a checkpoint becomes
     /// owned.
     pub fn owned(&mut self) -> Option<&mut T> {
-        if let Part::Stored(stored) = self {
-            stored.get()?;
-            let value = stored.value.take()?;
+        if let Part::OfCheckpoint(part) = self {
+            part.get()?;
+            let value = part.value.take()?;
             *self = Part::Owned(value);
         }
         match self {
@@ -181,24 +181,26 @@ impl<T> Part<T> {
     pub fn present(&self) -> Option<&T> {
         match self {
             Part::Owned(value) => Some(value),
-            Part::Late(late) => late.value.get().map(|value| &**value),
-            Part::Stored(stored) => stored.value.get(),
+            Part::OfSegment(part) => part.value.get().map(|value| &**value),
+            Part::OfCheckpoint(part) => part.value.get(),
         }
     }
 
     /// Returns whether a read found the part absent.
     pub fn is_wanted(&self) -> bool {
         match self {
-            Part::Owned(_) | Part::Stored(_) => false,
-            Part::Late(late) => late.value.get().is_none() && late.wanted.load(Ordering::Relaxed),
+            Part::Owned(_) | Part::OfCheckpoint(_) => false,
+            Part::OfSegment(part) => {
+                part.value.get().is_none() && part.wanted.load(Ordering::Relaxed)
+            }
         }
     }
 
     /// Stores a loaded part. If the part is loaded already, the value is dropped, as both are
     /// equal.
     pub fn load(&self, value: Arc<T>) {
-        if let Part::Late(late) = self
-            && late.value.set(value).is_ok()
+        if let Part::OfSegment(part) = self
+            && part.value.set(value).is_ok()
         {
             LOADS.set(LOADS.get().wrapping_add(1));
         }
@@ -207,8 +209,8 @@ impl<T> Part<T> {
     /// Returns the loaded part, to share it with another batch of the same segment.
     pub fn share(&self) -> Option<Arc<T>> {
         match self {
-            Part::Owned(_) | Part::Stored(_) => None,
-            Part::Late(late) => late.value.get().cloned(),
+            Part::Owned(_) | Part::OfCheckpoint(_) => None,
+            Part::OfSegment(part) => part.value.get().cloned(),
         }
     }
 }

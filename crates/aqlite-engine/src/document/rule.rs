@@ -72,7 +72,8 @@ const STRUCTURAL: [Attr; 9] = [
 
 /// The texts of the Reference Model: identifiers of terminologies and code sets, and rubrics of the
 /// openEHR terminology (structural groups).
-const WORDS: [&str; 56] = [
+const OPENEHR_TEXTS: [&str; 56] = [
+    // Identifiers of terminologies and code sets, and an encoding.
     "openehr",
     "local",
     "ISO_639-1",
@@ -83,6 +84,7 @@ const WORDS: [&str; 56] = [
     "LOINC",
     "ICD10",
     "UTF-8",
+    // Categories of compositions, and their codes.
     "event",
     "persistent",
     "episodic",
@@ -91,12 +93,14 @@ const WORDS: [&str; 56] = [
     "431",
     "451",
     "815",
+    // Lifecycle states of versions, and their codes.
     "complete",
     "incomplete",
     "deleted",
     "532",
     "553",
     "523",
+    // Null flavours, each with its code.
     "unknown",
     "253",
     "no information",
@@ -105,6 +109,7 @@ const WORDS: [&str; 56] = [
     "272",
     "not applicable",
     "273",
+    // Math functions of intervals, and the codes of some.
     "minimum",
     "maximum",
     "mode",
@@ -119,6 +124,7 @@ const WORDS: [&str; 56] = [
     "147",
     "144",
     "267",
+    // Change types of audits, each with its code.
     "creation",
     "249",
     "amendment",
@@ -163,7 +169,7 @@ pub(super) fn is_constant(place: LeafPosition, kind: Kind, text: &str, known: &d
         (_, Attr::VALUE) if place.class == Cls::ARCHETYPE_ID => is_archetype_id(text),
         (_, Attr::VALUE) if place.class.is_a(Cls::OBJECT_ID) => {
             matches!(place.class, Cls::TERMINOLOGY_ID | Cls::TEMPLATE_ID)
-                && (known.knows(text) || is_word(text))
+                && (known.knows(text) || is_openehr_text(text))
         }
         (_, Attr::UNITS) => known.knows(text),
         (_, Attr::TYPE) => Cls::parse(text).is_some() || matches!(text, "PARTY" | "ACTOR" | "ANY"),
@@ -171,15 +177,17 @@ pub(super) fn is_constant(place: LeafPosition, kind: Kind, text: &str, known: &d
         (_, Attr::VALUE | Attr::CODE_STRING | Attr::PREFERRED_TERM) => {
             place.role.is_some_and(|role| {
                 STRUCTURAL.contains(&role)
-                    && (known.knows(text) || is_word(text) || is_code_of(role, place.attr, text))
+                    && (known.knows(text)
+                        || is_openehr_text(text)
+                        || is_code_of(role, place.attr, text))
             })
         }
         _ => false,
     }
 }
 
-fn is_word(text: &str) -> bool {
-    WORDS.contains(&text)
+fn is_openehr_text(text: &str) -> bool {
+    OPENEHR_TEXTS.contains(&text)
 }
 
 /// Returns whether a text is a code of the set of languages, territories or character sets, at an
@@ -201,13 +209,13 @@ fn is_short_code(text: &str) -> bool {
 }
 
 /// Returns whether the single value of an attribute is always a fragment of its own.
-pub(super) fn is_cut(class: Cls, attr: Attr) -> bool {
+pub(super) fn is_own_fragment(class: Cls, attr: Attr) -> bool {
     attr == Attr::DATA && class.is_a(Cls::VERSION)
 }
 
 /// Returns for each element of a list whether it is a fragment of its own, because it is an entry
 /// or repeats.
-pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
+pub(super) fn elements_with_own_fragment(list: NodeRef<'_>) -> Vec<bool> {
     let keys: Vec<(Kind, Cls, Option<&str>)> = list
         .children()
         .map(|e| (e.kind(), e.class(), e.text_at(Attr::ARCHETYPE_NODE_ID)))

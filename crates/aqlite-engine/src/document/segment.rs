@@ -14,7 +14,7 @@ mod form;
 mod load;
 
 use super::batch::{Docs, DocumentData, DocumentFlags, DocumentVersions, ObjectKind, Table};
-use super::column::{Column, Dictionary, PAGE, Page, Words};
+use super::column::{Column, Dictionary, DictionaryTexts, PAGE, Page};
 use super::digest::fnv;
 use super::layout::Item;
 use super::part::{self, Part};
@@ -114,7 +114,7 @@ struct Head {
     explicit_object_ids: Vec<(u32, String)>,
     root_ids: Vec<String>,
     fragments: u32,
-    words: u32,
+    texts: u32,
     tables: Vec<StoredTable>,
     /// The zone map of each column, table by table.
     zone_maps: Vec<Vec<Option<ZoneMap>>>,
@@ -188,11 +188,11 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
     XxHash64::oneshot(0, bytes)
 }
 
-fn pack_bytes<T: Encode>(value: &T) -> Vec<u8> {
+fn encode_part<T: Encode>(value: &T) -> Vec<u8> {
     lz4_flex::compress_prepend_size(&bitcode::encode(value))
 }
 
-fn unpack_bytes<T: for<'d> Decode<'d>>(bytes: &[u8]) -> Result<T, &'static str> {
+fn decode_part<T: for<'d> Decode<'d>>(bytes: &[u8]) -> Result<T, &'static str> {
     // The size comes from a file, so it is checked before memory is allocated.
     let (size, _) = lz4_flex::block::uncompressed_size(bytes).map_err(|_| DAMAGED)?;
     if size > MAX_PART_BYTES {
@@ -218,16 +218,16 @@ impl Batch {
         if ehrs.len() != self.ehrs.len() {
             return Err("a segment needs the number of each of its EHRs");
         }
-        let mut encoder = Encoder::new(self.words.len());
+        let mut encoder = Encoder::new(self.dictionary.len());
         encoder.add_tables(&self.tables)?;
         // The columns come first, because they determine the order of the texts.
-        encoder.add_words(self.words.words());
+        encoder.add_texts(self.dictionary.texts());
         let absent = "a batch with absent parts cannot become a segment";
         let versions = self.docs.versions.present().ok_or(absent)?;
         encoder.add(&StoredVersions::of(versions), versions.bytes());
         let data = self.docs.data.present().ok_or(absent)?;
         encoder.add(&StoredData::of(data), data.bytes());
-        let body = pack_bytes(&self.head(ehrs, encoder.words.len() as u32, encoder.places));
+        let body = encode_part(&self.head(ehrs, encoder.text_ids.len() as u32, encoder.places));
         // The checksum covers the compressed bytes, so damage is found before decompression.
         let sum = checksum(&body).to_le_bytes();
         Ok(EncodedSegment {
@@ -237,7 +237,7 @@ impl Batch {
     }
 
     /// Returns the head of the segment of the batch; `parts` are the positions of its parts.
-    fn head(&self, ehrs: &[u64], words: u32, parts: Vec<PartPlace>) -> Head {
+    fn head(&self, ehrs: &[u64], texts: u32, parts: Vec<PartPlace>) -> Head {
         let explicit_object_ids = self.explicit_object_ids.iter();
         Head {
             vocabulary: vocabulary(),
@@ -249,7 +249,7 @@ impl Batch {
                 .collect(),
             root_ids: self.root_ids.clone(),
             fragments: self.fragments,
-            words,
+            texts,
             tables: self.tables.iter().map(StoredTable::of).collect(),
             zone_maps: self.tables.iter().map(zone_maps_of).collect(),
             parts,
@@ -259,7 +259,7 @@ impl Batch {
     /// Estimates the memory in bytes for encoding the batch as a segment: a page of texts, which
     /// can hold most of them, is copied, encoded and compressed.
     pub fn encoding_bytes(&self) -> usize {
-        self.bytes() + 3 * self.words.bytes()
+        self.bytes() + 3 * self.dictionary.bytes()
     }
 
     /// Returns the numbers of the absent parts that were read, ascending.
@@ -285,7 +285,7 @@ impl Batch {
                 .iter()
                 .for_each(|column| note(column.is_wanted()));
         }
-        let pages = self.words.words().pages().iter();
+        let pages = self.dictionary.texts().pages().iter();
         pages.for_each(|page| note(page.is_wanted()));
         note(self.docs.versions.is_wanted());
         note(self.docs.data.is_wanted());
@@ -294,7 +294,7 @@ impl Batch {
 
     /// Estimates the bytes of the parts that were loaded.
     pub fn late_bytes(&self) -> usize {
-        self.bytes_of_tables() + self.words.bytes() + self.docs.late_bytes()
+        self.bytes_of_tables() + self.dictionary.bytes() + self.docs.late_bytes()
     }
 
     /// Estimates the bytes of the loaded parts of tables. Each query asks for them, so they are
@@ -325,16 +325,16 @@ struct Encoder {
     numbers: Vec<u32>,
     /// The texts of the batch in the order of the segment. The texts of one column are consecutive,
     /// so that a column needs few pages.
-    words: Vec<u32>,
+    text_ids: Vec<u32>,
 }
 
 impl Encoder {
-    fn new(words: usize) -> Encoder {
+    fn new(texts: usize) -> Encoder {
         Encoder {
             places: Vec::new(),
             values: vec![Vec::new()],
-            numbers: vec![u32::MAX; words],
-            words: Vec::new(),
+            numbers: vec![u32::MAX; texts],
+            text_ids: Vec::new(),
         }
     }
 
@@ -346,7 +346,7 @@ impl Encoder {
 
     /// Stores the part with a number, behind the parts that were stored before.
     fn put(&mut self, number: usize, part: &impl Encode, memory: usize) {
-        let bytes = pack_bytes(part);
+        let bytes = encode_part(part);
         // A part is never divided, so the last part of a value can exceed the size.
         if self
             .values
@@ -394,7 +394,7 @@ impl Encoder {
                 }
                 TablePartName::Column(column) => {
                     let column = column.present().ok_or(absent)?;
-                    let stored = StoredColumn::of(column, |word| self.number_of(word));
+                    let stored = StoredColumn::of(column, |id| self.number_of(id));
                     self.put(number, &stored, column.bytes());
                 }
             }
@@ -402,26 +402,26 @@ impl Encoder {
         Ok(())
     }
 
-    fn number_of(&mut self, word: u32) -> u32 {
-        let Some(number) = self.numbers.get_mut(word as usize) else {
+    fn number_of(&mut self, id: u32) -> u32 {
+        let Some(number) = self.numbers.get_mut(id as usize) else {
             return u32::MAX;
         };
         // A text gets its number when a column first uses it.
         if *number == u32::MAX {
-            *number = self.words.len() as u32;
-            self.words.push(word);
+            *number = self.text_ids.len() as u32;
+            self.text_ids.push(id);
         }
         *number
     }
 
-    fn add_words(&mut self, words: &Words) {
-        let order = std::mem::take(&mut self.words);
+    fn add_texts(&mut self, texts: &DictionaryTexts) {
+        let order = std::mem::take(&mut self.text_ids);
         for page in order.chunks(PAGE) {
-            let texts = || page.iter().map(|word| words.word(*word));
+            let texts = || page.iter().map(|id| texts.text(*id));
             let memory = texts().map(|text| text.len() + size_of::<u32>()).sum();
             self.add(&StoredPage::of(texts()), memory);
         }
-        self.words = order;
+        self.text_ids = order;
     }
 }
 
@@ -557,14 +557,14 @@ impl StoredDocs {
         // The ordinals of a segment span far fewer than 2³² versions.
         let ordinal = |ordinal: u64| ordinal.wrapping_sub(first_ordinal) as u32;
         let ordinals = all().filter_map(|document| docs.ordinal(document));
-        let marks = docs.marks().iter();
+        let flags = docs.flags().iter();
         StoredDocs {
             ehrs: Differences::of(all().filter_map(|document| docs.ehr(document))),
             first_ordinal,
             ordinals: Differences::of(ordinals.map(ordinal)),
-            kinds: marks.clone().map(|m| m.kind.number() as u8).collect(),
-            latest: marks.clone().map(|marks| marks.latest).collect(),
-            deleted: marks.map(|marks| marks.deleted).collect(),
+            kinds: flags.clone().map(|m| m.kind.number() as u8).collect(),
+            latest: flags.clone().map(|flags| flags.latest).collect(),
+            deleted: flags.map(|flags| flags.deleted).collect(),
         }
     }
 
@@ -582,17 +582,17 @@ impl StoredDocs {
             return Err(DAMAGED);
         }
         let states = self.kinds.iter().zip(&self.latest).zip(&self.deleted);
-        let marks = states.map(|((kind, latest), deleted)| {
+        let flags = states.map(|((kind, latest), deleted)| {
             Some(DocumentFlags {
                 kind: ObjectKind::of_number(u64::from(*kind))?,
                 latest: *latest,
                 deleted: *deleted,
             })
         });
-        let marks = marks.collect::<Option<Vec<_>>>().ok_or(DAMAGED)?;
+        let flags = flags.collect::<Option<Vec<_>>>().ok_or(DAMAGED)?;
         let ordinal = |ordinal| self.first_ordinal.wrapping_add(u64::from(ordinal));
         let ordinals = ordinals.into_iter().map(ordinal).collect();
-        Ok(Docs::late(ehrs, ordinals, marks))
+        Ok(Docs::late(ehrs, ordinals, flags))
     }
 }
 
@@ -608,7 +608,7 @@ impl Segment {
         if checksum(body) != u64::from_le_bytes(*sum) {
             return Err(DAMAGED);
         }
-        let mut head: Head = unpack_bytes(body)?;
+        let mut head: Head = decode_part(body)?;
         if head.vocabulary != vocabulary() {
             return Err("a segment was written with another Reference Model");
         }
@@ -620,7 +620,7 @@ impl Segment {
         // A table has its structure, its child lists and one part for each leaf. The pages of texts
         // follow, then the versions and the data of all documents.
         let parts: usize = layouts.iter().map(|layout| 2 + layout.leaves().len()).sum();
-        if head.parts.len() != parts + (head.words as usize).div_ceil(PAGE) + 2 {
+        if head.parts.len() != parts + (head.texts as usize).div_ceil(PAGE) + 2 {
             return Err(DAMAGED);
         }
         let leaves = layouts.iter().map(|layout| layout.leaves().len());
@@ -682,7 +682,7 @@ impl Segment {
         let docs = self.docs.in_state(state.superseded, &batch.ehrs);
         batch.docs = docs.ok_or(DAMAGED)?;
         batch.explicit_object_ids = self.head.explicit_object_ids.iter().cloned().collect();
-        batch.words = Dictionary::absent(self.head.words);
+        batch.dictionary = Dictionary::absent(self.head.texts);
         batch.fragments = self.head.fragments;
         batch.root_ids.clone_from(&self.head.root_ids);
         batch.schema_id = self.schema_id;
@@ -767,25 +767,25 @@ impl Segment {
     /// Loads a part behind those of the tables: a page of texts, or the versions or the data of the
     /// documents.
     fn load_rest(&self, batch: &Batch, at: usize, bytes: &[u8]) -> Result<(), &'static str> {
-        let pages = batch.words.words().pages();
+        let pages = batch.dictionary.texts().pages();
         if at == pages.len() {
-            let stored: StoredVersions = unpack_bytes(bytes)?;
+            let stored: StoredVersions = decode_part(bytes)?;
             let versions = stored.versions(batch.docs.len(), self.base)?;
             batch.docs.versions.load(Arc::new(versions));
             return Ok(());
         }
         if at == pages.len() + 1 {
-            let stored: StoredData = unpack_bytes(bytes)?;
+            let stored: StoredData = decode_part(bytes)?;
             let data = stored.data(batch.docs.len(), self.base)?;
             batch.docs.data.load(Arc::new(data));
             return Ok(());
         }
-        let page: Page = unpack_bytes::<StoredPage>(bytes)?.page()?;
+        let page: Page = decode_part::<StoredPage>(bytes)?.page()?;
         // Only the last page has fewer texts.
-        let words = (self.head.words as usize)
+        let texts = (self.head.texts as usize)
             .saturating_sub(at * PAGE)
             .min(PAGE);
-        if page.len() != words {
+        if page.len() != texts {
             return Err(DAMAGED);
         }
         pages.get(at).ok_or(DAMAGED)?.load(Arc::new(page));

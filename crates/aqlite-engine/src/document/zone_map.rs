@@ -31,7 +31,7 @@ impl ZoneMap {
 
     /// Returns the range of the starts of date-times; `None` for an empty list, or if a text is
     /// no date-time.
-    pub(super) fn of_moments(starts: impl Iterator<Item = Option<i64>>) -> Option<ZoneMap> {
+    pub(super) fn of_date_times(starts: impl Iterator<Item = Option<i64>>) -> Option<ZoneMap> {
         let mut range = None;
         for start in starts {
             let start = start?;
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_date_time_leaves_no_zone_map() {
-        let zone_map = |starts: &[Option<i64>]| ZoneMap::of_moments(starts.iter().copied());
+        let zone_map = |starts: &[Option<i64>]| ZoneMap::of_date_times(starts.iter().copied());
         assert_eq!(
             zone_map(&[Some(5), Some(-2), Some(9)]),
             Some(ZoneMap::Moments(-2, 9))

@@ -428,9 +428,9 @@ fn double(number: f64) -> Cell<String> {
 }
 
 /// Returns the default order of a row from its position in a batch that starts at `start`.
-pub(super) fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
+pub(super) fn order_at(start: u64, (preorder, order): (u32, u64)) -> Order {
     Order {
-        place: start.saturating_add(u64::from(place)),
+        place: start.saturating_add(u64::from(preorder)),
         then: order,
         arrival: 0,
     }

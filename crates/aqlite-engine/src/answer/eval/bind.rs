@@ -13,7 +13,7 @@ use crate::answer::plan::Plan;
 use crate::answer::query::{
     ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source,
 };
-use crate::document::{Container, Doc, Fragment};
+use crate::document::{Doc, Fragment, VersionedObject};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::id::is_archetype_id;
 use hashbrown::HashMap;
@@ -33,7 +33,7 @@ pub(super) enum Parent<'b> {
     /// One version of a versioned object.
     Version(Doc),
     /// All versions of an object.
-    Object(&'b Container),
+    Object(&'b VersionedObject),
     /// A node of a document.
     Node(Node),
 }

@@ -109,8 +109,8 @@ impl<'b> Block<'b> {
                 Ok(())
             }
             ConjunctColumns::Words(column_view, rows) => {
-                let words = (column_view, rows.as_slice());
-                self.retain_by_word(words, conjunct, evaluator, scratch, check_cancelled)
+                let texts = (column_view, rows.as_slice());
+                self.retain_by_word(texts, conjunct, evaluator, scratch, check_cancelled)
             }
             ConjunctColumns::Anything => {
                 if let Some(outcomes) = self.outcomes_by_variant(conjunct, evaluator, scratch) {
@@ -230,7 +230,7 @@ impl<'b> Block<'b> {
         check_cancelled: &mut dyn FnMut() -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         evaluator.view.note(ExecutionPath::PredicateWords);
-        // A row without a word has an outcome of its own.
+        // A row without a text has an outcome of its own.
         let word = |row: &u32| column_view.id(*row);
         let mut known: HashMap<Option<u32>, bool> = HashMap::new();
         for (i, row) in (0..).zip(rows) {
@@ -399,7 +399,7 @@ impl<'b> Block<'b> {
     /// with `width` columns. The readers of blocks rely on this.
     pub fn is_sound(&self, width: usize) -> bool {
         let (table, len) = (self.table, self.table.len());
-        let lists = [table.docs(), table.places(), table.parent_places()]
+        let lists = [table.docs(), table.preorder(), table.parent_preorder()]
             .iter()
             .all(|list| list.len() == len);
         let fits = |cells: &[ProjectedCell]| {
@@ -462,7 +462,7 @@ impl<'b> Block<'b> {
         match &self.over {
             ParentRows::Nothing => (own, order),
             ParentRows::Unused | ParentRows::Known { .. } => (
-                self.entry(view, self.table.parent_places(), i),
+                self.entry(view, self.table.parent_preorder(), i),
                 // Child rows are ordered by their own place first, then by row template.
                 (u64::from(own) << 32) | order,
             ),
@@ -471,7 +471,7 @@ impl<'b> Block<'b> {
 
     /// Returns the place of the fragment that has the cells of a row.
     pub fn own_place(&self, view: View<'_>, i: usize) -> u32 {
-        self.entry(view, self.table.places(), i)
+        self.entry(view, self.table.preorder(), i)
     }
 
     /// Returns the document of a row.

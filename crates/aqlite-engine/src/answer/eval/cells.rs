@@ -64,7 +64,7 @@ pub(super) fn node_cell_ref(
     let Fragment { table: number, row } = node.fragment;
     let table = view.batch.stored_table(number);
     match table.and_then(|table| Some((table, table.layout().item(node.item)?.kind))) {
-        // A union has no words that a cell could refer to, so its cells are copies.
+        // A union has no dictionary that a cell could refer to, so its cells are copies.
         Some((_, ItemKind::Leaf(..))) if view.batch.is_union() => {
             CellRef::of(&cell_of(view, node, &mut String::new()), own)
         }

@@ -72,7 +72,7 @@ impl Distinct {
             CellRef::Json(id) => Some((2, id)),
             _ => None,
         };
-        // The identity of a word or text is computed once and then found by number.
+        // The identity of a id or text is computed once and then found by number.
         let known = match held {
             CellRef::Word(id) => self.of_words.get(&id),
             _ => text.and_then(|text| self.of_texts.get(&text)),

@@ -327,7 +327,7 @@ impl Output {
 
     /// Prepares the output for the rows of another batch.
     pub fn switch_batch(&mut self, view: View<'_>) {
-        self.result_buffer.switch_batch(view.batch.words());
+        self.result_buffer.switch_batch(view.batch.texts());
         self.distinct.forget_words();
         self.shown.fill(None);
     }

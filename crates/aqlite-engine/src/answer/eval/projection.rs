@@ -26,7 +26,7 @@ pub(super) struct Projection<'o, 'b> {
     ready: &'o mut Vec<u32>,
     /// The objects that are written last; `None` if DISTINCT needs the cells of all rows.
     late: Option<LateObjects>,
-    /// The sort key of each row: its place in the upper 32 bits, its number in the lower ones.
+    /// The sort key of each row: its preorder in the upper 32 bits, its number in the lower ones.
     marks: Vec<u64>,
     /// The constant cells of every row, by column of SELECT.
     constants: Vec<(usize, CellRef)>,
@@ -194,8 +194,8 @@ impl<'b> Projection<'_, 'b> {
             let view = self.expander.view;
             for i in 0..block.rows.len() {
                 block.fill(view, i, scratch);
-                let (place, doc) = (block.own_place(view, i), block.doc(view, i));
-                self.take_row(scratch, place, doc);
+                let (preorder, doc) = (block.own_place(view, i), block.doc(view, i));
+                self.take_row(scratch, preorder, doc);
             }
         } else {
             self.take_columns(block);
@@ -234,17 +234,18 @@ impl<'b> Projection<'_, 'b> {
                 .chunks_exact_mut(width)
                 .for_each(|cells| repeat(cells, &self.repeated));
         }
-        // The upper half of a mark is the place, which determines the order of rows.
-        let place = |row: u32| u64::from(nth(view, block.table.places(), row));
+        // The upper half of a mark is the preorder, which determines the order of rows.
+        let preorder = |row: u32| u64::from(nth(view, block.table.preorder(), row));
         let numbered = (u64::from(first)..).zip(rows.iter());
         self.marks
-            .extend(numbered.map(|(number, row)| place(*row) << 32 | number));
+            .extend(numbered.map(|(number, row)| preorder(*row) << 32 | number));
     }
 
     /// Adds the row of a fragment that was walked.
-    pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) {
+    pub fn take_row(&mut self, row: &[Node], preorder: u32, doc: u32) {
         let (view, number) = (self.expander.view, self.result_buffer.len() as u32);
-        self.marks.push(u64::from(place) << 32 | u64::from(number));
+        self.marks
+            .push(u64::from(preorder) << 32 | u64::from(number));
         let (cells, texts) = self.result_buffer.extend(1);
         set_all(cells, &self.constants, |held| *held);
         for (at, path) in &self.own {

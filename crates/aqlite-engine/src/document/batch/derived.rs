@@ -20,7 +20,7 @@ const NO_OBJECT_ID: &str = "a document has no object id";
 
 /// A VERSIONED_OBJECT and its versions.
 #[derive(Debug)]
-pub struct Container {
+pub struct VersionedObject {
     /// The fragment of the VERSIONED_OBJECT. Its table stores the first version as its document.
     pub fragment: Fragment,
     /// The documents of its versions, oldest first.
@@ -34,7 +34,7 @@ pub(super) struct Derived {
     /// The fragment with the references of each EHR.
     references: Vec<Option<Fragment>>,
     /// The versioned objects of each EHR, in order of creation.
-    containers: Vec<Vec<Container>>,
+    versioned_objects: Vec<Vec<VersionedObject>>,
 }
 
 impl Batch {
@@ -49,9 +49,9 @@ impl Batch {
     }
 
     /// Returns the versioned objects of an EHR, in order of creation.
-    pub fn containers(&self, ehr: u32) -> &[Container] {
+    pub fn versioned_objects(&self, ehr: u32) -> &[VersionedObject] {
         self.derived()
-            .containers
+            .versioned_objects
             .get(ehr as usize)
             .map_or(&[], Vec::as_slice)
     }
@@ -67,7 +67,7 @@ impl Batch {
                 ..Batch::default()
             },
             references: Vec::new(),
-            containers: Vec::new(),
+            versioned_objects: Vec::new(),
         };
         for ehr in 0..self.ehrs.len() as u32 {
             // A removed EHR keeps its index, because the lists are indexed by number.
@@ -88,20 +88,25 @@ impl Batch {
             let references = references.flatten();
             let references = references.and_then(|tree| derived.batch.add_tree(ehr, &tree));
             derived.references.push(references);
-            let containers = self.containers_of(ehr, objects, &mut derived.batch);
-            derived.containers.push(containers);
+            let versioned_objects = self.versioned_objects_of(ehr, objects, &mut derived.batch);
+            derived.versioned_objects.push(versioned_objects);
         }
         derived
     }
 
     /// Adds the versioned objects of an EHR to `batch`. `objects` has the documents of each of
     /// them.
-    fn containers_of(&self, ehr: u32, objects: Vec<Vec<u32>>, batch: &mut Batch) -> Vec<Container> {
+    fn versioned_objects_of(
+        &self,
+        ehr: u32,
+        objects: Vec<Vec<u32>>,
+        batch: &mut Batch,
+    ) -> Vec<VersionedObject> {
         let Some(owner) = self.ehr_id(ehr) else {
             batch.broken = Some("an EHR has no id");
             return Vec::new();
         };
-        let mut containers = Vec::with_capacity(objects.len());
+        let mut versioned_objects = Vec::with_capacity(objects.len());
         for docs in objects {
             let first = docs.first().copied();
             let number = first.and_then(|number| Some((number, self.doc(number)?)));
@@ -110,11 +115,11 @@ impl Batch {
                 batch.add_tree(number, &tree)
             });
             match tree {
-                Some(fragment) => containers.push(Container { fragment, docs }),
+                Some(fragment) => versioned_objects.push(VersionedObject { fragment, docs }),
                 None => batch.broken = Some("an object has no version, no time or no id"),
             }
         }
-        containers
+        versioned_objects
     }
 
     fn add_tree(&mut self, doc: u32, tree: &Tree) -> Option<Fragment> {

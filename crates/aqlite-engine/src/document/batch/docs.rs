@@ -111,7 +111,7 @@ pub(in crate::document) struct Docs {
     /// The data of each document. Absent in a batch of a segment until a query goes from documents to
     /// their data.
     pub data: Part<DocumentData>,
-    marks: Vec<DocumentFlags>,
+    flags: Vec<DocumentFlags>,
     live: Vec<bool>,
 }
 
@@ -144,12 +144,12 @@ pub(in crate::document) struct DocumentFlags {
 
 impl Docs {
     pub fn len(&self) -> usize {
-        self.marks.len()
+        self.flags.len()
     }
 
     /// Returns the fields of all documents that have few values.
-    pub fn marks(&self) -> &[DocumentFlags] {
-        &self.marks
+    pub fn flags(&self) -> &[DocumentFlags] {
+        &self.flags
     }
 
     /// Adds a document behind all others. Population queries read it until [`Docs::set_live`]
@@ -165,25 +165,25 @@ impl Docs {
         let fixed = Arc::make_mut(&mut self.fixed);
         push(&mut fixed.ehrs, doc.ehr);
         push(&mut fixed.ordinals, doc.row.ordinal);
-        let marks = DocumentFlags {
+        let flags = DocumentFlags {
             kind: doc.row.kind,
             latest: doc.row.latest,
             deleted: doc.row.deleted,
         };
-        push(&mut self.marks, marks);
+        push(&mut self.flags, flags);
         push(&mut self.live, true);
         true
     }
 
     /// Creates documents whose fragments are loaded on demand, each of which population queries
     /// read. The lists have equal lengths, and the ordinals ascend.
-    pub fn late(ehrs: Vec<u32>, ordinals: Vec<u64>, marks: Vec<DocumentFlags>) -> Docs {
+    pub fn late(ehrs: Vec<u32>, ordinals: Vec<u64>, flags: Vec<DocumentFlags>) -> Docs {
         Docs {
-            live: vec![true; marks.len()],
+            live: vec![true; flags.len()],
             fixed: Arc::new(Fixed { ehrs, ordinals }),
             versions: Part::absent(),
             data: Part::absent(),
-            marks,
+            flags,
         }
     }
 
@@ -191,11 +191,11 @@ impl Docs {
     /// without their fragments. `is_queryable` has for each EHR whether population queries read it.
     /// `None` if a document has no EHR.
     pub fn in_state(&self, superseded: &[u64], is_queryable: &[Option<bool>]) -> Option<Docs> {
-        let mut marks = self.marks.clone();
+        let mut flags = self.flags.clone();
         for document in superseded.iter().filter_map(|at| self.at_ordinal(*at)) {
-            marks.get_mut(document as usize)?.latest = false;
+            flags.get_mut(document as usize)?.latest = false;
         }
-        self.with_marks(marks, is_queryable)
+        self.with_flags(flags, is_queryable)
     }
 
     /// Returns the documents as they were before the versions with ordinals above `until` were
@@ -207,35 +207,35 @@ impl Docs {
         until: u64,
         is_queryable: &[Option<bool>],
     ) -> Option<Docs> {
-        let mut marks = self.marks.clone();
+        let mut flags = self.flags.clone();
         for document in revived.iter().filter_map(|at| self.at_ordinal(*at)) {
-            marks.get_mut(document as usize)?.latest = true;
+            flags.get_mut(document as usize)?.latest = true;
         }
         // Later versions are hidden as if they were superseded, because only scans of the latest
         // versions read older states.
         let end = self.fixed.ordinals.partition_point(|at| *at <= until);
-        let later = marks.get_mut(end..)?.iter_mut();
-        later.for_each(|marks| marks.latest = false);
-        self.with_marks(marks, is_queryable)
+        let later = flags.get_mut(end..)?.iter_mut();
+        later.for_each(|flags| flags.latest = false);
+        self.with_flags(flags, is_queryable)
     }
 
     /// Returns the documents without their fragments. `None` if a document has no EHR.
     pub fn without_fragments(&self, is_queryable: &[Option<bool>]) -> Option<Docs> {
-        self.with_marks(self.marks.clone(), is_queryable)
+        self.with_flags(self.flags.clone(), is_queryable)
     }
 
-    fn with_marks(&self, marks: Vec<DocumentFlags>, is_queryable: &[Option<bool>]) -> Option<Docs> {
-        let lives = |(marks, ehr): (&DocumentFlags, &u32)| {
+    fn with_flags(&self, flags: Vec<DocumentFlags>, is_queryable: &[Option<bool>]) -> Option<Docs> {
+        let lives = |(flags, ehr): (&DocumentFlags, &u32)| {
             let is_queryable = *is_queryable.get(*ehr as usize)? == Some(true);
-            Some(is_queryable && marks.latest && !marks.deleted)
+            Some(is_queryable && flags.latest && !flags.deleted)
         };
-        let live = marks.iter().zip(&self.fixed.ehrs).map(lives);
+        let live = flags.iter().zip(&self.fixed.ehrs).map(lives);
         Some(Docs {
             live: live.collect::<Option<_>>()?,
             fixed: Arc::clone(&self.fixed),
             versions: Part::absent(),
             data: Part::absent(),
-            marks,
+            flags,
         })
     }
 
@@ -245,7 +245,7 @@ impl Docs {
             kind,
             latest,
             deleted,
-        } = *self.marks.get(at)?;
+        } = *self.flags.get(at)?;
         // Both parts are read before either is tested, so that both are wanted at once.
         let (versions, data) = (self.versions.get(), self.data(document));
         let number = *versions?.numbers.get(at)?;
@@ -282,8 +282,8 @@ impl Docs {
 
     /// Returns whether a document is the latest version of an object, and not a deletion.
     pub fn is_current(&self, document: u32) -> bool {
-        let marks = self.marks.get(document as usize);
-        marks.is_some_and(|marks| marks.latest && !marks.deleted)
+        let flags = self.flags.get(document as usize);
+        flags.is_some_and(|flags| flags.latest && !flags.deleted)
     }
 
     pub fn version(&self, document: u32) -> Option<Fragment> {
@@ -309,16 +309,16 @@ impl Docs {
 
     /// Records that a document is no longer the latest version of its object.
     pub fn supersede(&mut self, document: u32) {
-        self.marks
+        self.flags
             .get_mut(document as usize)
             .into_iter()
-            .for_each(|marks| marks.latest = false);
+            .for_each(|flags| flags.latest = false);
     }
 
     pub fn bytes(&self) -> usize {
         const EACH: usize =
             size_of::<u32>() + size_of::<u64>() + size_of::<DocumentFlags>() + size_of::<bool>();
-        self.marks.capacity() * EACH + self.late_bytes()
+        self.flags.capacity() * EACH + self.late_bytes()
     }
 
     /// Estimates the bytes of the fragments.

@@ -1,7 +1,7 @@
 //! Insertion of packed documents into a batch: each fragment becomes a row of a table.
 
 use super::docs::{Doc, DocRow, DocState};
-use super::table::{FragmentPlace, LayoutMapping};
+use super::table::{FragmentPosition, LayoutMapping};
 use super::{Batch, Fragment, Table, new_schema_id};
 use crate::document::layout::Layout;
 use crate::document::pack::{Packed, PackedFragment};
@@ -16,13 +16,13 @@ const MAX_MAPPINGS: usize = 1 << 13;
 /// The largest number of tables that are tried for a new layout before it gets a table of its own.
 const MAX_CANDIDATE_TABLES: usize = 64;
 
-/// The position of a fragment in its document.
+/// The properties that a fragment has from its parent row.
 #[derive(Clone, Copy)]
-struct Placement {
+struct Inherited {
     /// The number of the archetype that the fragment belongs to; `None` outside of archetypes.
     archetype: Option<u32>,
-    /// The place of the parent row; its own place for a root.
-    parent: u32,
+    /// The pre-order number of the parent row; that of the fragment for a root.
+    parent_preorder: u32,
 }
 
 impl Batch {
@@ -72,9 +72,9 @@ impl Batch {
             doc,
             packed,
             packed.root(),
-            Placement {
+            Inherited {
                 archetype: None,
-                parent: self.fragments,
+                parent_preorder: self.fragments,
             },
         )
     }
@@ -85,20 +85,28 @@ impl Batch {
         doc: u32,
         packed: &Packed,
         fragment: &PackedFragment,
-        Placement { archetype, parent }: Placement,
+        Inherited {
+            archetype,
+            parent_preorder,
+        }: Inherited,
     ) -> Fragment {
         // Places follow document order: a fragment precedes its child rows.
-        let place = self.fragments;
+        let preorder = self.fragments;
         self.fragments += 1;
         // Child rows are added first, because the parent row stores references to them.
-        let groups = self.add_groups(doc, packed, fragment, archetype, place);
+        let groups = self.add_groups(doc, packed, fragment, archetype, preorder);
         // Looked up again: adding child rows may have widened the table of this fragment.
         let mapping = self.mapping(&fragment.layout, archetype);
         let number = mapping.table;
         let table = self.tables.get_mut((number - self.base) as usize);
         let texts = (0..fragment.leaves.len() as u32).map(|leaf| packed.leaf_text(fragment, leaf));
-        let at = FragmentPlace { doc, place, parent };
-        let row = table.and_then(|table| table.add(at, &mapping, texts, &groups, &mut self.words));
+        let at = FragmentPosition {
+            doc,
+            preorder,
+            parent_preorder,
+        };
+        let row =
+            table.and_then(|table| table.add(at, &mapping, texts, &groups, &mut self.dictionary));
         let Some(row) = row else {
             self.broken = Some("a fragment does not fit the columns of its table");
             return Fragment::NONE;
@@ -107,21 +115,21 @@ impl Batch {
         Fragment { table: number, row }
     }
 
-    /// Adds the child rows of a fragment, by repeated group. `place` is the place of the fragment.
+    /// Adds the child rows of a fragment, by repeated group.
     fn add_groups(
         &mut self,
         doc: u32,
         packed: &Packed,
         fragment: &PackedFragment,
         archetype: Option<u32>,
-        place: u32,
+        preorder: u32,
     ) -> Vec<Vec<Fragment>> {
         if fragment.groups.is_empty() {
             return Vec::new();
         }
-        let within = Placement {
+        let within = Inherited {
             archetype: self.mapping(&fragment.layout, archetype).archetype,
-            parent: place,
+            parent_preorder: preorder,
         };
         let mut add = |child: &PackedFragment| self.add_fragment(doc, packed, child, within);
         let groups = fragment.groups.iter();
@@ -158,7 +166,7 @@ impl Batch {
         let is_new = |mapping: &LayoutMapping| {
             self.tables
                 .get((mapping.table - self.base) as usize)
-                .is_some_and(|table| table.grown() == mapping.grown)
+                .is_some_and(|table| table.layout_revision() == mapping.layout_revision)
         };
         if let Some((_, mapping)) = self
             .mappings
@@ -179,31 +187,31 @@ impl Batch {
     /// Finds or creates the table of a layout within an archetype, and maps the layout into it.
     fn find_mapping(&mut self, layout: &Arc<Layout>, within: Option<u32>) -> LayoutMapping {
         let id = layout.constant(0, Attr::ARCHETYPE_NODE_ID);
-        let root_id = id.map(|id| self.number_of_root(id));
+        let node_id = id.map(|id| self.number_of_root(id));
         // The meaning of a code depends on its archetype.
         let archetype = if id.is_some_and(is_archetype_id) {
-            root_id
+            node_id
         } else {
             within
         };
-        let found = self.admit(layout, (root_id, archetype));
+        let found = self.merge_layout(layout, (node_id, archetype));
         // A new or widened table changes the schema. A layout that fits the table does not.
         if found
             .as_ref()
-            .is_none_or(|(grown, mapping)| *grown < mapping.grown)
+            .is_none_or(|(earlier, mapping)| *earlier < mapping.layout_revision)
         {
             self.schema_id = new_schema_id();
         }
         found.map(|(_, mapping)| mapping).unwrap_or_else(|| {
             self.tables
-                .push(Table::new(Arc::clone(layout), (root_id, archetype)));
+                .push(Table::new(Arc::clone(layout), (node_id, archetype)));
             LayoutMapping::identity(layout, self.base + self.tables.len() as u32 - 1, archetype)
         })
     }
 
     /// Maps a layout into the first table with this root that can merge it, which is widened if
-    /// necessary. Returns the mapping with the growth count of the table before.
-    fn admit(
+    /// necessary. Returns the mapping with the earlier layout revision of the table.
+    fn merge_layout(
         &mut self,
         layout: &Arc<Layout>,
         root: (Option<u32>, Option<u32>),
@@ -215,7 +223,9 @@ impl Batch {
             .zip(self.base..)
             .filter(|(table, _)| is_alike(table))
             .take(MAX_CANDIDATE_TABLES)
-            .find_map(|(table, number)| Some((table.grown(), table.admit(layout, number)?)))
+            .find_map(|(table, number)| {
+                Some((table.layout_revision(), table.merge_layout(layout, number)?))
+            })
     }
 
     fn number_of_root(&mut self, id: &str) -> u32 {

@@ -95,13 +95,13 @@ impl FragmentView for BatchView<'_> {
     }
 
     fn write_leaf(&self, leaf: u32, kind: Kind, out: &mut String) {
-        let (Some(column_view), words) = (
+        let (Some(column_view), texts) = (
             self.table.column_view(leaf),
-            self.batch.words_of(self.fragment.table),
+            self.batch.texts_of(self.fragment.table),
         ) else {
             return;
         };
-        match (kind, column_view.leaf(self.fragment.row, words)) {
+        match (kind, column_view.leaf(self.fragment.row, texts)) {
             // Columns store texts without quotes and escapes.
             (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
             // The text of a time has no character that JSON escapes.
@@ -110,7 +110,7 @@ impl FragmentView for BatchView<'_> {
                 time.write(out);
                 out.push('"');
             }
-            _ => column_view.write(self.fragment.row, words, out),
+            _ => column_view.write(self.fragment.row, texts, out),
         }
     }
 

@@ -7,11 +7,11 @@
 use super::Fragment;
 use super::child_lists::{ChildLists, RepeatedGroup};
 use super::presence::PresenceBitmap;
-use crate::document::column::{Column, Dictionary, Leaf, Words, push};
+use crate::document::column::{Column, Dictionary, DictionaryTexts, Leaf, push};
 use crate::document::layout::{Item, ItemKind, Layout};
 use crate::document::merge::{InitialPresence, merge};
 #[cfg(doc)]
-use crate::document::moment::MomentColumn;
+use crate::document::moment::DateTimeColumn;
 use crate::document::part::Part;
 use crate::document::zone_map::ZoneMap;
 use aqlite_rm::class::{Attr, Cls};
@@ -22,8 +22,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug)]
 pub struct Table {
     layout: Arc<Layout>,
-    /// The growth count: the number of times that the merged layout was widened.
-    grown: u32,
+    /// The number of times that the merged layout was widened.
+    layout_revision: u32,
     /// The number of the node id of the root, if it is a constant.
     root_id: Option<u32>,
     /// The number of the archetype that the rows belong to.
@@ -47,9 +47,11 @@ pub struct Table {
 #[derive(Clone, Debug, Default)]
 pub(in crate::document) struct Structure {
     pub docs: Vec<u32>,
-    pub places: Vec<u32>,
-    /// The place of the parent row of each row.
-    pub parent_places: Vec<u32>,
+    /// The pre-order number of each row: its number among all fragments of the batch. A parent
+    /// precedes its child rows, and documents follow in the order of insertion.
+    pub preorder: Vec<u32>,
+    /// The pre-order number of the parent row of each row; that of the row if it has no parent.
+    pub parent_preorder: Vec<u32>,
     /// The presence bitmaps of the optional items.
     pub bitmaps: Vec<PresenceBitmap>,
 }
@@ -64,15 +66,15 @@ pub struct ColumnView<'t> {
     presence: Option<&'t PresenceBitmap>,
 }
 
-/// The position of a fragment in its document.
+/// The owner and the position of a fragment.
 #[derive(Clone, Copy, Default)]
-pub(super) struct FragmentPlace {
+pub(super) struct FragmentPosition {
     /// The number of the document, or of the EHR; `u32::MAX` for a row that is hidden at once.
     pub doc: u32,
-    /// The number of the fragment in document order, among all fragments of the batch.
-    pub place: u32,
-    /// The place of the parent row.
-    pub parent: u32,
+    /// The pre-order number of the fragment.
+    pub preorder: u32,
+    /// The pre-order number of the parent row.
+    pub parent_preorder: u32,
 }
 
 /// The mapping of the items of a layout to the columns, groups and bitmaps of a table.
@@ -81,20 +83,20 @@ pub(super) struct LayoutMapping {
     pub table: u32,
     /// The number of the archetype that the rows belong to.
     pub archetype: Option<u32>,
-    /// The growth count of the table for which the mapping was computed.
-    pub grown: u32,
+    /// The layout revision of the table for which the mapping was computed.
+    pub layout_revision: u32,
     /// The column of each leaf.
     leaves: Vec<u32>,
     /// The number in the table of each repeated group.
     pub groups: Vec<u32>,
     /// The presence bitmaps that contain the rows of the layout.
-    set: Vec<u32>,
+    present_in: Vec<u32>,
 }
 
 impl LayoutMapping {
     /// Estimates the bytes in use.
     pub fn bytes(&self) -> usize {
-        (self.leaves.capacity() + self.groups.capacity() + self.set.capacity()) * 4 + 160
+        (self.leaves.capacity() + self.groups.capacity() + self.present_in.capacity()) * 4 + 160
     }
 
     /// Creates the mapping of the first layout of a table.
@@ -106,10 +108,10 @@ impl LayoutMapping {
         LayoutMapping {
             table,
             archetype,
-            grown: 0,
+            layout_revision: 0,
             leaves,
             groups,
-            set: Vec::new(),
+            present_in: Vec::new(),
         }
     }
 }
@@ -121,7 +123,7 @@ impl Table {
     ) -> Table {
         let mut table = Table {
             layout,
-            grown: 0,
+            layout_revision: 0,
             root_id,
             archetype,
             rows: 0,
@@ -148,7 +150,7 @@ impl Table {
         Table {
             column_presence: presence_of_leaves(&layout),
             layout,
-            grown: 0,
+            layout_revision: 0,
             root_id,
             archetype,
             rows,
@@ -173,7 +175,7 @@ impl Table {
                         .item(item.parent)
                         .is_some_and(|p| p.class == Cls::DV_DATE_TIME) =>
             {
-                Column::of_moments()
+                Column::of_date_times()
             }
             Some(Item {
                 kind: ItemKind::Leaf(kind, _),
@@ -193,7 +195,7 @@ impl Table {
     /// Merges a layout into that of the table.
     ///
     /// Returns `None` if the layouts do not merge.
-    pub(super) fn admit(&mut self, layout: &Layout, table: u32) -> Option<LayoutMapping> {
+    pub(super) fn merge_layout(&mut self, layout: &Layout, table: u32) -> Option<LayoutMapping> {
         let structure = self.structure.owned()?;
         // A table without its child lists could not be widened below.
         self.child_lists.owned()?;
@@ -219,22 +221,22 @@ impl Table {
                 structure.bitmaps.push(presence);
             }
             self.layout = Arc::new(layout);
-            self.grown += 1;
+            self.layout_revision += 1;
             self.widen();
         }
         Some(LayoutMapping {
             table,
             archetype: self.archetype,
-            grown: self.grown,
+            layout_revision: self.layout_revision,
             leaves: merged.leaves,
             groups: merged.groups,
-            set: merged.set,
+            present_in: merged.present_in,
         })
     }
 
     /// Returns whether a mapping has `leaves` columns and `groups` groups, and refers only to
     /// columns, groups and bitmaps that exist.
-    fn admits(&self, mapping: &LayoutMapping, leaves: usize, groups: usize) -> bool {
+    fn is_valid_mapping(&self, mapping: &LayoutMapping, leaves: usize, groups: usize) -> bool {
         let is_there =
             |numbers: &[u32], len: usize| numbers.iter().all(|number| (*number as usize) < len);
         (mapping.leaves.len(), mapping.groups.len()) == (leaves, groups)
@@ -243,7 +245,7 @@ impl Table {
             && self
                 .structure
                 .get()
-                .is_some_and(|structure| is_there(&mapping.set, structure.bitmaps.len()))
+                .is_some_and(|structure| is_there(&mapping.present_in, structure.bitmaps.len()))
     }
 
     /// Adds a fragment and returns its row.
@@ -252,28 +254,28 @@ impl Table {
     /// without a column would be lost.
     pub(super) fn add<'t>(
         &mut self,
-        at: FragmentPlace,
+        at: FragmentPosition,
         mapping: &LayoutMapping,
         texts: impl ExactSizeIterator<Item = &'t str>,
         groups: &[Vec<Fragment>],
-        words: &mut Dictionary,
+        dictionary: &mut Dictionary,
     ) -> Option<u32> {
         // The check precedes all pushes: an incomplete row would shift all later rows.
-        if !self.admits(mapping, texts.len(), groups.len()) {
+        if !self.is_valid_mapping(mapping, texts.len(), groups.len()) {
             return None;
         }
         let (row, structure) = (self.rows, self.structure.owned()?);
         let ChildLists(lists) = self.child_lists.owned()?;
         push(&mut structure.docs, at.doc);
-        push(&mut structure.places, at.place);
-        push(&mut structure.parent_places, at.parent);
+        push(&mut structure.preorder, at.preorder);
+        push(&mut structure.parent_preorder, at.parent_preorder);
         // A row without a leaf pushes nothing to its column, because columns are dense.
         for (text, leaf) in texts.zip(&mapping.leaves) {
             let column = self.columns.get_mut(*leaf as usize);
             column
                 .and_then(Part::owned)
                 .into_iter()
-                .for_each(|column| column.push(text, words));
+                .for_each(|column| column.push(text, dictionary));
         }
         for (children, group) in groups.iter().zip(&mapping.groups) {
             let Some(group) = lists.get_mut(*group as usize) else {
@@ -284,7 +286,7 @@ impl Table {
                 .for_each(|child| push(&mut group.rows, *child));
             push(&mut group.ends, group.rows.len() as u32);
         }
-        for presence in &mapping.set {
+        for presence in &mapping.present_in {
             structure
                 .bitmaps
                 .get_mut(*presence as usize)
@@ -384,9 +386,9 @@ impl Table {
         self.root_id
     }
 
-    /// Returns the number of times that the merged layout has grown.
-    pub(super) fn grown(&self) -> u32 {
-        self.grown
+    /// Returns the number of times that the merged layout was widened.
+    pub(super) fn layout_revision(&self) -> u32 {
+        self.layout_revision
     }
 
     /// Returns the numbers of the node id and of the archetype of the root.
@@ -416,19 +418,19 @@ impl Table {
             .map_or(&[], |structure| &structure.docs)
     }
 
-    /// Returns the place of each row: its position among all fragments of the batch in document
-    /// order.
-    pub fn places(&self) -> &[u32] {
+    /// Returns the pre-order number of each row: its number among all fragments of the batch.
+    pub fn preorder(&self) -> &[u32] {
         self.structure
             .get()
-            .map_or(&[], |structure| &structure.places)
+            .map_or(&[], |structure| &structure.preorder)
     }
 
-    /// Returns the place of the parent row of each row; its own place if it has no parent row.
-    pub fn parent_places(&self) -> &[u32] {
+    /// Returns the pre-order number of the parent row of each row; that of the row if it has no
+    /// parent row.
+    pub fn parent_preorder(&self) -> &[u32] {
         self.structure
             .get()
-            .map_or(&[], |structure| &structure.parent_places)
+            .map_or(&[], |structure| &structure.parent_preorder)
     }
 
     /// Returns the range of the values of a leaf, if the head of the segment has it.
@@ -524,7 +526,7 @@ impl Structure {
     /// Estimates the bytes in use.
     pub fn bytes(&self) -> usize {
         let bitmaps: usize = self.bitmaps.iter().map(PresenceBitmap::bytes).sum();
-        // Three lists have 4 bytes for each row: documents, places and parent places.
+        // Three lists have 4 bytes for each row: documents and two of pre-order numbers.
         bitmaps + self.docs.capacity() * 12
     }
 }
@@ -556,24 +558,24 @@ impl<'t> ColumnView<'t> {
         self.column.ids()?.get(self.at(row) as usize).copied()
     }
 
-    /// Returns the point in time of a row; see [`MomentColumn::point`]. `None` if the column has no
+    /// Returns the point in time of a row; see [`DateTimeColumn::point`]. `None` if the column has no
     /// date-times.
     pub fn point(self, row: u32) -> Option<i64> {
         self.column.moments()?.point(self.at(row))
     }
 
-    /// Returns the start of the date-time of a row; see [`MomentColumn::start`]. `None` if the column
+    /// Returns the start of the date-time of a row; see [`DateTimeColumn::start`]. `None` if the column
     /// has no date-times.
     pub fn start(self, row: u32) -> Option<i64> {
         self.column.moments()?.start(self.at(row))
     }
 
-    pub(super) fn leaf(self, row: u32, words: &Words) -> Option<Leaf<'_>> {
-        self.column.leaf(self.at(row), words)
+    pub(super) fn leaf(self, row: u32, texts: &DictionaryTexts) -> Option<Leaf<'_>> {
+        self.column.leaf(self.at(row), texts)
     }
 
-    pub(super) fn write(self, row: u32, words: &Words, out: &mut String) {
-        self.column.write(self.at(row), words, out);
+    pub(super) fn write(self, row: u32, texts: &DictionaryTexts, out: &mut String) {
+        self.column.write(self.at(row), texts, out);
     }
 }
 
@@ -611,25 +613,25 @@ mod tests {
             &pack(tree.root().unwrap(), &NothingKnown, &layouts),
         );
         assert_eq!(batch.broken(), None);
-        let mut words = super::Dictionary::default();
+        let mut dictionary = super::Dictionary::default();
         let table = &mut batch.tables[0];
         let leaves = table.columns.len();
         let mapping = |columns: Vec<u32>, set: Vec<u32>| super::LayoutMapping {
             table: 0,
             archetype: None,
-            grown: 0,
+            layout_revision: 0,
             leaves: columns,
             groups: Vec::new(),
-            set,
+            present_in: set,
         };
         let all = || (0..leaves as u32).collect::<Vec<_>>();
         let mut add = |mapping: super::LayoutMapping, texts: usize| {
             table.add(
-                super::FragmentPlace::default(),
+                super::FragmentPosition::default(),
                 &mapping,
                 vec!["1"; texts].into_iter(),
                 &[],
-                &mut words,
+                &mut dictionary,
             )
         };
         let beyond = all().into_iter().map(|leaf| leaf + 1).collect();
@@ -748,17 +750,17 @@ mod tests {
             "the lists, and the repeated elements"
         );
         let elements = batch.table(1).unwrap();
-        for (row, parent_place) in (0..).zip(elements.parent_places()) {
+        for (row, parent_preorder) in (0..).zip(elements.parent_preorder()) {
             let list = batch.parent_of(Fragment { table: 1, row }).unwrap();
             assert_eq!(
-                batch.table(list.table).unwrap().places()[list.row as usize],
-                *parent_place,
-                "an element knows the place of its list"
+                batch.table(list.table).unwrap().preorder()[list.row as usize],
+                *parent_preorder,
+                "an element knows the preorder of its list"
             );
         }
         assert_eq!(
-            batch.table(0).unwrap().parent_places(),
-            batch.table(0).unwrap().places(),
+            batch.table(0).unwrap().parent_preorder(),
+            batch.table(0).unwrap().preorder(),
             "a list is a part of nothing"
         );
         for ((tree, fragment), sent) in trees.iter().zip(fragments).zip(&lists) {

@@ -17,6 +17,10 @@ impl Packed {
     /// place of a text is a reference: `n` to `known[n]`, which the reader needs too, and `-n` to
     /// the n-th string of this text, counted from 1.
     ///
+    /// In `[7,120,"mm[Hg]",[[9,"sitting"],[9,-2]],-1]`, layout 7 has a number, a text, a repeated
+    /// group and a text. The group has two fragments of layout 9 with the text `sitting`, the second
+    /// string. The last text is `mm[Hg]`, the first string.
+    ///
     /// Returns `None` if `id_of` has no id for a layout of the document.
     pub fn to_text(
         &self,

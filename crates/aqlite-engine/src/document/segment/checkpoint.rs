@@ -18,7 +18,7 @@ use crate::codec;
 use crate::document::Batch;
 use crate::document::batch::{ChildLists, DocumentData, DocumentVersions, Structure, Table};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
-use crate::document::column::{Column, Dictionary, PAGE, Page, Words};
+use crate::document::column::{Column, Dictionary, DictionaryTexts, PAGE, Page};
 use crate::document::part::{Part, Restore};
 use crate::document::part_file::{PartFile, Region};
 use crate::document::text_index::{SortedHashes, TextIndex};
@@ -43,7 +43,7 @@ struct StoredBatch {
     explicit_object_ids: Vec<(u32, String)>,
     root_ids: Vec<String>,
     fragments: u32,
-    words: u32,
+    texts: u32,
     /// The bytes of all texts of the dictionary.
     size: u64,
     tables: Vec<StoredTable>,
@@ -62,7 +62,7 @@ codec!(StoredBatch {
     explicit_object_ids,
     root_ids,
     fragments,
-    words,
+    texts,
     size,
     tables,
     hidden,
@@ -123,49 +123,49 @@ pub struct CheckpointWriter {
     left: Vec<(usize, PartName)>,
     regions: Vec<Region>,
     /// The order of the texts in the file; `None` if they keep their numbers.
-    order: Option<WordOrder>,
+    order: Option<TextOrder>,
     /// The number of bytes that were written.
     at: u64,
 }
 
 /// An order of texts by the columns that use them. The texts of a column are consecutive, so that a
 /// query reads few pages.
-struct WordOrder {
+struct TextOrder {
     /// For each old number the new one; [`u32::MAX`] for a text without one.
     numbers: Vec<u32>,
     /// The old numbers in the new order.
-    words: Vec<u32>,
+    text_ids: Vec<u32>,
 }
 
-impl WordOrder {
-    fn new(words: usize) -> WordOrder {
-        WordOrder {
-            numbers: vec![u32::MAX; words],
-            words: Vec::with_capacity(words),
+impl TextOrder {
+    fn new(texts: usize) -> TextOrder {
+        TextOrder {
+            numbers: vec![u32::MAX; texts],
+            text_ids: Vec::with_capacity(texts),
         }
     }
 
-    /// Returns the new number of a word, which is the next one at its first use.
-    fn number_of(&mut self, word: u32) -> u32 {
-        let Some(number) = self.numbers.get_mut(word as usize) else {
+    /// Returns the new number of an id, which is the next one at its first use.
+    fn number_of(&mut self, id: u32) -> u32 {
+        let Some(number) = self.numbers.get_mut(id as usize) else {
             return u32::MAX;
         };
         if *number == u32::MAX {
-            *number = self.words.len() as u32;
-            self.words.push(word);
+            *number = self.text_ids.len() as u32;
+            self.text_ids.push(id);
         }
         *number
     }
 
     /// Returns the old numbers of the texts of a page, after all columns were written.
     fn page(&mut self, page: usize) -> &[u32] {
-        if self.words.len() < self.numbers.len() {
+        if self.text_ids.len() < self.numbers.len() {
             // Texts that no column uses are at the end.
-            for word in 0..self.numbers.len() as u32 {
-                self.number_of(word);
+            for id in 0..self.numbers.len() as u32 {
+                self.number_of(id);
             }
         }
-        let rest = self.words.get(page * PAGE..).unwrap_or_default();
+        let rest = self.text_ids.get(page * PAGE..).unwrap_or_default();
         rest.get(..PAGE).unwrap_or(rest)
     }
 }
@@ -191,7 +191,7 @@ impl CheckpointWriter {
             .into_iter()
             .map(|(number, (_, name))| (number, name))
             .collect();
-        let pages = (0..batch.words.words().pages().len()).map(PartName::Page);
+        let pages = (0..batch.dictionary.texts().pages().len()).map(PartName::Page);
         let rest = pages.chain([PartName::Index, PartName::DocumentFragments]);
         left.extend((left.len()..).zip(rest));
         let regions = vec![Region::default(); left.len()];
@@ -202,7 +202,7 @@ impl CheckpointWriter {
             order: batch
                 .file
                 .is_none()
-                .then(|| WordOrder::new(batch.words.len())),
+                .then(|| TextOrder::new(batch.dictionary.len())),
             at: 0,
         }
     }
@@ -249,7 +249,7 @@ impl CheckpointWriter {
         }
         let explicit_object_ids = batch.explicit_object_ids.iter();
         let hidden = batch.tables.iter().map(Table::hidden);
-        Ok(encoded(&StoredBatch {
+        Ok(encode(&StoredBatch {
             vocabulary: Vocabulary::own(),
             ehrs: batch.ehrs.iter().copied().map(number_of_state).collect(),
             ehr_fragments: Fragments::of(&batch.ehr_fragments),
@@ -259,8 +259,8 @@ impl CheckpointWriter {
                 .collect(),
             root_ids: batch.root_ids.clone(),
             fragments: batch.fragments,
-            words: batch.words.len() as u32,
-            size: batch.words.size() as u64,
+            texts: batch.dictionary.len() as u32,
+            size: batch.dictionary.size() as u64,
             tables: batch.tables.iter().map(StoredTable::of).collect(),
             hidden: hidden
                 .map(|rows| Differences::of(rows.iter().copied()))
@@ -272,7 +272,7 @@ impl CheckpointWriter {
 
 /// Encodes and compresses a value with a checksum, for [`decode_with_checksum`].
 pub fn encode_with_checksum<T: Codec>(magic: [u8; 4], value: &T) -> Vec<u8> {
-    let body = lz4_flex::compress_prepend_size(&encoded(value));
+    let body = lz4_flex::compress_prepend_size(&encode(value));
     let sum = checksum(&body).to_le_bytes();
     [magic.as_slice(), &sum, &body].concat()
 }
@@ -285,27 +285,27 @@ pub fn decode_with_checksum<T: Codec>(magic: [u8; 4], bytes: &[u8]) -> Option<T>
     }
     // The checksum is correct, so the size is the one that was written.
     let plain = lz4_flex::decompress_size_prepended(body).ok()?;
-    decoded(&plain)
+    decode(&plain)
 }
 
-fn encoded<T: Codec>(value: &T) -> Vec<u8> {
+fn encode<T: Codec>(value: &T) -> Vec<u8> {
     let mut out = ByteWriter::default();
     value.write(&mut out);
     out.into_bytes()
 }
 
-fn decoded<T: Codec>(bytes: &[u8]) -> Option<T> {
+fn decode<T: Codec>(bytes: &[u8]) -> Option<T> {
     let mut from = ByteReader::new(bytes);
     let value = T::read(&mut from)?;
     from.is_at_end().then_some(value)
 }
 
-/// Decodes a part that [`packed`] has encoded.
-fn unpacked<T: Codec>(bytes: &[u8]) -> Result<T, &'static str> {
-    decoded(&decompressed(bytes)?).ok_or(DAMAGED)
+/// Decodes a part that [`encode_part`] has encoded.
+fn decode_part<T: Codec>(bytes: &[u8]) -> Result<T, &'static str> {
+    decode(&decompress(bytes)?).ok_or(DAMAGED)
 }
 
-fn decompressed(part: &[u8]) -> Result<Vec<u8>, &'static str> {
+fn decompress(part: &[u8]) -> Result<Vec<u8>, &'static str> {
     // The size comes from a file, so it is checked before memory is allocated.
     let (size, _) = lz4_flex::block::uncompressed_size(part).map_err(|_| DAMAGED)?;
     if size > MAX_PART_BYTES {
@@ -323,11 +323,11 @@ fn state_of_number(number: u8) -> Option<bool> {
 }
 
 /// Encodes and compresses a part, and checks its size, so that it can be read again.
-fn packed<T: Codec>(part: &T) -> Result<Vec<u8>, &'static str> {
-    compressed(&encoded(part))
+fn encode_part<T: Codec>(part: &T) -> Result<Vec<u8>, &'static str> {
+    compress(&encode(part))
 }
 
-fn compressed(plain: &[u8]) -> Result<Vec<u8>, &'static str> {
+fn compress(plain: &[u8]) -> Result<Vec<u8>, &'static str> {
     if plain.len() > MAX_PART_BYTES {
         return Err("a part of a checkpoint is too large");
     }
@@ -351,7 +351,7 @@ fn unchanged_or<T: Restore>(
 fn stored_structure(table: &Table) -> Result<Vec<u8>, &'static str> {
     unchanged_or(&table.structure, |structure| {
         let lists = table.child_lists.get().ok_or(UNREADABLE)?;
-        packed(&StoredStructure::with_child_lists(structure, lists))
+        encode_part(&StoredStructure::with_child_lists(structure, lists))
     })
 }
 
@@ -365,23 +365,23 @@ impl Batch {
     fn stored_part(
         &self,
         name: PartName,
-        order: &mut Option<WordOrder>,
+        order: &mut Option<TextOrder>,
     ) -> Result<Vec<u8>, &'static str> {
         let table = |number: usize| self.tables.get(number).ok_or(DAMAGED);
         match name {
             PartName::Structure(number) => stored_structure(table(number)?),
             PartName::Column(number, column) => {
                 let column = table(number)?.columns.get(column).ok_or(DAMAGED)?;
-                let number_of = |word| order.as_mut().map_or(word, |order| order.number_of(word));
+                let number_of = |id| order.as_mut().map_or(id, |order| order.number_of(id));
                 unchanged_or(column, |column| {
-                    packed(&StoredColumn::of(column, number_of))
+                    encode_part(&StoredColumn::of(column, number_of))
                 })
             }
             PartName::Page(number) => self.stored_page(number, order),
             PartName::Index => self.stored_words(order.as_ref()),
             PartName::DocumentFragments => unchanged_or(&self.docs.versions, |versions| {
                 let data = self.docs.data.get().ok_or(UNREADABLE)?;
-                packed(&StoredDocumentFragments::of(versions, data))
+                encode_part(&StoredDocumentFragments::of(versions, data))
             }),
         }
     }
@@ -389,29 +389,29 @@ impl Batch {
     fn stored_page(
         &self,
         number: usize,
-        order: &mut Option<WordOrder>,
+        order: &mut Option<TextOrder>,
     ) -> Result<Vec<u8>, &'static str> {
-        let words = self.words.words();
+        let texts = self.dictionary.texts();
         if let Some(order) = order {
             let page = order.page(number).iter();
-            return packed(&StoredPage::of(page.map(|word| words.word(*word))));
+            return encode_part(&StoredPage::of(page.map(|id| texts.text(*id))));
         }
-        unchanged_or(words.pages().get(number).ok_or(DAMAGED)?, |page| {
-            packed(&StoredPage::of((0..page.len()).map(|at| page.word(at))))
+        unchanged_or(texts.pages().get(number).ok_or(DAMAGED)?, |page| {
+            encode_part(&StoredPage::of((0..page.len()).map(|at| page.text(at))))
         })
     }
 
     /// Encodes the index of texts.
-    fn stored_words(&self, order: Option<&WordOrder>) -> Result<Vec<u8>, &'static str> {
-        let words = self.words.words();
+    fn stored_words(&self, order: Option<&TextOrder>) -> Result<Vec<u8>, &'static str> {
+        let texts = self.dictionary.texts();
         let Some(order) = order else {
-            return self.stored_index(self.words.index(), |word| words.word(word));
+            return self.stored_index(self.dictionary.index(), |id| texts.text(id));
         };
-        let sorted = self.words.index().sorted(|word| words.word(word));
+        let sorted = self.dictionary.index().sorted(|id| texts.text(id));
         let sorted = sorted.ok_or(UNREADABLE)?;
-        let number = |word: &u32| order.numbers.get(*word as usize).copied();
+        let number = |id: &u32| order.numbers.get(*id as usize).copied();
         let numbers = sorted.numbers.iter().map(number);
-        packed(&StoredIndex {
+        encode_part(&StoredIndex {
             hashes: Differences::of(sorted.hashes.iter().copied()),
             numbers: numbers.collect::<Option<_>>().ok_or(DAMAGED)?,
         })
@@ -430,7 +430,7 @@ impl Batch {
             return copied(file, region);
         }
         let sorted = index.sorted(text_of).ok_or(UNREADABLE)?;
-        packed(&StoredIndex {
+        encode_part(&StoredIndex {
             hashes: Differences::of(sorted.hashes),
             numbers: sorted.numbers,
         })
@@ -442,7 +442,7 @@ impl Batch {
     /// # Errors
     /// If the head is damaged, or names classes or attributes that this release does not know.
     pub fn open(head: &[u8], file: &Rc<PartFile>) -> Result<Batch, &'static str> {
-        let head: StoredBatch = decoded(head).ok_or(DAMAGED)?;
+        let head: StoredBatch = decode(head).ok_or(DAMAGED)?;
         let mut regions = head.regions.into_iter();
         let mut region = || regions.next().ok_or(DAMAGED);
         let mut batch = Batch::unlisted();
@@ -461,14 +461,14 @@ impl Batch {
             opened.origins = table.origins;
             batch.tables.push(opened);
         }
-        let pages = (0..head.words.div_ceil(PAGE as u32)).map(|page| {
-            let len = (head.words - page * PAGE as u32).min(PAGE as u32);
+        let pages = (0..head.texts.div_ceil(PAGE as u32)).map(|page| {
+            let len = (head.texts - page * PAGE as u32).min(PAGE as u32);
             Ok(Part::stored(file, region()?, (len, 0)))
         });
         let pages = pages.collect::<Result<Vec<_>, &'static str>>()?;
-        let index = TextIndex::stored(file, region()?, head.words);
-        let words = Words::in_pages(pages, head.words);
-        batch.words = Dictionary::stored(words, head.size as usize, index);
+        let index = TextIndex::stored(file, region()?, head.texts);
+        let texts = DictionaryTexts::in_pages(pages, head.texts);
+        batch.dictionary = Dictionary::stored(texts, head.size as usize, index);
         batch.ehrs = head.ehrs.into_iter().map(state_of_number).collect();
         let docs = head.docs.docs()?.in_state(&[], &batch.ehrs);
         batch.docs = docs.ok_or(DAMAGED)?;
@@ -497,7 +497,7 @@ codec!(StoredIndex { hashes, numbers });
 
 impl Restore for SortedHashes {
     fn restore(bytes: &[u8], (len, _): (u32, u32)) -> Result<SortedHashes, &'static str> {
-        let stored: StoredIndex = unpacked(bytes)?;
+        let stored: StoredIndex = decode_part(bytes)?;
         let hashes = stored.hashes.numbers();
         let lengths = [hashes.len(), stored.numbers.len()];
         if lengths.iter().any(|length| *length != len as usize) || !hashes.is_sorted() {
@@ -512,27 +512,27 @@ impl Restore for SortedHashes {
 
 impl Restore for Structure {
     fn restore(bytes: &[u8], (rows, _): (u32, u32)) -> Result<Structure, &'static str> {
-        unpacked::<StoredStructure>(bytes)?.structure(rows as usize)
+        decode_part::<StoredStructure>(bytes)?.structure(rows as usize)
     }
 }
 
 impl Restore for ChildLists {
     fn restore(bytes: &[u8], (groups, _): (u32, u32)) -> Result<ChildLists, &'static str> {
-        let stored: StoredStructure = unpacked(bytes)?;
+        let stored: StoredStructure = decode_part(bytes)?;
         stored.into_child_lists().lists(groups as usize, 0)
     }
 }
 
 impl Restore for Column {
     fn restore(bytes: &[u8], _: (u32, u32)) -> Result<Column, &'static str> {
-        unpacked::<StoredColumn>(bytes)?.column()
+        decode_part::<StoredColumn>(bytes)?.column()
     }
 }
 
 impl Restore for Page {
-    fn restore(bytes: &[u8], (words, _): (u32, u32)) -> Result<Page, &'static str> {
-        let page = unpacked::<StoredPage>(bytes)?.page()?;
-        if page.len() == words as usize {
+    fn restore(bytes: &[u8], (texts, _): (u32, u32)) -> Result<Page, &'static str> {
+        let page = decode_part::<StoredPage>(bytes)?.page()?;
+        if page.len() == texts as usize {
             Ok(page)
         } else {
             Err(DAMAGED)
@@ -544,7 +544,7 @@ impl Restore for DocumentVersions {
     fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<DocumentVersions, &'static str> {
         let StoredDocumentFragments {
             numbers, versions, ..
-        } = unpacked(bytes)?;
+        } = decode_part(bytes)?;
         let fragments = versions;
         StoredVersions { numbers, fragments }.versions(documents as usize, 0)
     }
@@ -552,7 +552,7 @@ impl Restore for DocumentVersions {
 
 impl Restore for DocumentData {
     fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<DocumentData, &'static str> {
-        let stored: StoredDocumentFragments = unpacked(bytes)?;
+        let stored: StoredDocumentFragments = decode_part(bytes)?;
         StoredData(stored.data).data(documents as usize, 0)
     }
 }

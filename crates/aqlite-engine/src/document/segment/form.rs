@@ -87,9 +87,10 @@ impl Fragments {
 #[derive(Encode, Decode)]
 pub(super) struct StoredStructure {
     docs: Differences,
-    places: Differences,
-    /// The distances from the place of each row to that of its parent row.
-    depths: Vec<u32>,
+    preorder: Differences,
+    /// The difference between the pre-order number of each row and that of its parent row; 0 for a
+    /// row without a parent.
+    parent_distances: Vec<u32>,
     /// The child lists of a checkpoint. Those of a segment are a part of their own.
     groups: Vec<StoredGroup>,
     bitmaps: Vec<Vec<u64>>,
@@ -108,12 +109,12 @@ struct StoredGroup {
 impl StoredStructure {
     /// Encodes a structure without child lists.
     pub fn of(structure: &Structure) -> StoredStructure {
-        let places = structure.places.iter().zip(&structure.parent_places);
+        let pairs = structure.preorder.iter().zip(&structure.parent_preorder);
         StoredStructure {
             docs: Differences::of(structure.docs.iter().copied()),
-            places: Differences::of(structure.places.iter().copied()),
-            depths: places
-                .map(|(place, parent)| place.wrapping_sub(*parent))
+            preorder: Differences::of(structure.preorder.iter().copied()),
+            parent_distances: pairs
+                .map(|(preorder, parent)| preorder.wrapping_sub(*parent))
                 .collect(),
             groups: Vec::new(),
             bitmaps: structure.bitmaps.iter().map(|b| b.to_words()).collect(),
@@ -133,19 +134,19 @@ impl StoredStructure {
     /// # Errors
     /// If the encoded lists belong to another table.
     pub fn structure(&self, rows: usize) -> Result<Structure, &'static str> {
-        let (docs, places) = (self.docs.numbers(), self.places.numbers());
-        let lengths = [docs.len(), places.len(), self.depths.len()];
+        let (docs, preorder) = (self.docs.numbers(), self.preorder.numbers());
+        let lengths = [docs.len(), preorder.len(), self.parent_distances.len()];
         if lengths.iter().any(|length| *length != rows) {
             return Err(UNEVEN);
         }
-        let parents = places.iter().zip(&self.depths);
+        let parents = preorder.iter().zip(&self.parent_distances);
         let bitmaps = self.bitmaps.iter().cloned();
         Ok(Structure {
-            parent_places: parents
-                .map(|(place, depth)| place.wrapping_sub(*depth))
+            parent_preorder: parents
+                .map(|(preorder, distance)| preorder.wrapping_sub(*distance))
                 .collect(),
             docs,
-            places,
+            preorder,
             bitmaps: bitmaps.map(PresenceBitmap::from_words).collect(),
         })
     }
@@ -211,19 +212,21 @@ pub(super) struct StoredNumbers {
 }
 
 impl StoredColumn {
-    /// Encodes a column. `word` maps the number of a text in the batch to its number in the
+    /// Encodes a column. `number_of` maps the number of a text in the batch to its number in the
     /// segment.
-    pub fn of(column: &Column, mut word: impl FnMut(u32) -> u32) -> StoredColumn {
+    pub fn of(column: &Column, mut number_of: impl FnMut(u32) -> u32) -> StoredColumn {
         match column {
             Column::Number(numbers) => StoredColumn::Number(StoredNumbers::of(numbers)),
             Column::Text(ids) => {
-                let ids: Vec<u32> = ids.iter().map(|id| word(*id)).collect();
+                let ids: Vec<u32> = ids.iter().map(|id| number_of(*id)).collect();
                 match ids.is_sorted() {
                     true => StoredColumn::Ascending(Differences::of(ids)),
                     false => StoredColumn::Text(ids),
                 }
             }
-            Column::Moment(moments) => StoredColumn::Moment(StoredMoments::of(moments.parts(word))),
+            Column::DateTime(moments) => {
+                StoredColumn::Moment(StoredMoments::of(moments.parts(number_of)))
+            }
             Column::Boolean(flags) => StoredColumn::Boolean(flags.clone()),
         }
     }
@@ -236,7 +239,7 @@ impl StoredColumn {
         Ok(match self {
             StoredColumn::Number(numbers) => Column::Number(numbers.numbers()?),
             StoredColumn::Text(ids) => Column::Text(ids),
-            StoredColumn::Moment(moments) => Column::Moment(moments.moments()?),
+            StoredColumn::Moment(moments) => Column::DateTime(moments.moments()?),
             StoredColumn::Boolean(flags) => Column::Boolean(flags),
             StoredColumn::Ascending(ids) => Column::Text(ids.numbers()),
         })
@@ -286,16 +289,16 @@ const UUID: usize = 36;
 
 /// Returns the bytes of a UUID at the beginning of a text in canonical form. Other forms would not
 /// be restored exactly.
-fn leading_uuid(word: &str) -> Option<[u8; 16]> {
-    let text = word.get(..UUID)?;
+fn leading_uuid(text: &str) -> Option<[u8; 16]> {
+    let uuid = text.get(..UUID)?;
     let is_canonical = |(at, byte): (usize, u8)| match at {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
     };
-    if !text.bytes().enumerate().all(is_canonical) {
+    if !uuid.bytes().enumerate().all(is_canonical) {
         return None;
     }
-    let digits = text.bytes().filter(|byte| *byte != b'-');
+    let digits = uuid.bytes().filter(|byte| *byte != b'-');
     let value = digits.fold(0u128, |value, digit| {
         let digit = char::from(digit).to_digit(16).unwrap_or(0);
         value << 4 | u128::from(digit)
@@ -324,15 +327,15 @@ impl StoredPage {
             text: String::new(),
             lengths: Vec::new(),
         };
-        for word in texts {
-            let uuid = leading_uuid(word);
+        for text in texts {
+            let uuid = leading_uuid(text);
             page.begins_with_uuid.push(uuid.is_some());
             let rest = match uuid {
                 Some(uuid) => {
                     page.uuids.extend(uuid);
-                    word.get(UUID..).unwrap_or_default()
+                    text.get(UUID..).unwrap_or_default()
                 }
-                None => word,
+                None => text,
             };
             page.text.push_str(rest);
             page.lengths.push(rest.len() as u32);
@@ -544,8 +547,8 @@ codec!(Fragments { tables, rows });
 codec!(StoredGroup { ends, rows });
 codec!(StoredStructure {
     docs,
-    places,
-    depths,
+    preorder,
+    parent_distances,
     groups,
     bitmaps,
 });

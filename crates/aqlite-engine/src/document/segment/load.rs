@@ -5,7 +5,7 @@
 //! wrong without an error.
 
 use super::form::{StoredChildLists, StoredColumn, StoredStructure};
-use super::{DAMAGED, unpack_bytes};
+use super::{DAMAGED, decode_part};
 use crate::document::Batch;
 use crate::document::batch::{Structure, Table};
 use aqlite_rm::class::Cls;
@@ -27,8 +27,8 @@ pub fn share_parts(from: &Batch, to: &Batch) {
             old.share().into_iter().for_each(|part| column.load(part));
         }
     }
-    let pages = from.words.words().pages().iter();
-    for (old, page) in pages.zip(to.words.words().pages()) {
+    let pages = from.dictionary.texts().pages().iter();
+    for (old, page) in pages.zip(to.dictionary.texts().pages()) {
         old.share().into_iter().for_each(|part| page.load(part));
     }
     let versions = from.docs.versions.share();
@@ -49,7 +49,7 @@ pub(super) fn load_structure(
     table: &Table,
     bytes: &[u8],
 ) -> Result<(), &'static str> {
-    let stored: StoredStructure = unpack_bytes(bytes)?;
+    let stored: StoredStructure = decode_part(bytes)?;
     let structure = stored.structure(table.len())?;
     let owners = match table.layout().class() {
         Cls::EHR => batch.ehrs.len(),
@@ -76,7 +76,7 @@ pub(super) fn load_child_lists(
     table: &Table,
     bytes: &[u8],
 ) -> Result<(), &'static str> {
-    let stored: StoredChildLists = unpack_bytes(bytes)?;
+    let stored: StoredChildLists = decode_part(bytes)?;
     let lists = stored.lists(table.groups() as usize, batch.base)?;
     // The structure is compared with the child lists when it is loaded.
     let structure = table.structure.present();
@@ -114,10 +114,10 @@ pub(super) fn load_column(
     bytes: &[u8],
 ) -> Result<(), &'static str> {
     let part = table.columns.get(leaf).ok_or(DAMAGED)?;
-    let stored: StoredColumn = unpack_bytes(bytes)?;
+    let stored: StoredColumn = decode_part(bytes)?;
     let column = stored.column()?;
-    let texts = batch.words.len();
-    let has_texts = column.words().all(|id| (id as usize) < texts);
+    let texts = batch.dictionary.len();
+    let has_texts = column.text_ids().all(|id| (id as usize) < texts);
     let fits = match table.structure.present() {
         Some(structure) => table.values_of(leaf, structure) == Some(column.len()),
         // The structure is compared with the column when it is loaded.
@@ -132,7 +132,7 @@ pub(super) fn load_column(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SegmentState, pack_bytes};
+    use super::super::{SegmentState, encode_part};
     use super::*;
     use crate::document::batch::{ChildLists, RepeatedGroup};
     use crate::document::{EhrRow, Fragment, Segment};
@@ -152,14 +152,14 @@ mod tests {
     }
 
     fn texts(ids: &[u32]) -> Vec<u8> {
-        pack_bytes(&StoredColumn::Text(ids.to_vec()))
+        encode_part(&StoredColumn::Text(ids.to_vec()))
     }
 
     fn structure(owner: u32) -> Vec<u8> {
-        pack_bytes(&StoredStructure::of(&Structure {
+        encode_part(&StoredStructure::of(&Structure {
             docs: vec![owner],
-            places: vec![0],
-            parent_places: vec![0],
+            preorder: vec![0],
+            parent_preorder: vec![0],
             bitmaps: Vec::new(),
         }))
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn column_with_an_unknown_text_is_refused() {
         let batch = batch_without_parts();
-        let (known, table) = (batch.words.len() as u32, &batch.tables[0]);
+        let (known, table) = (batch.dictionary.len() as u32, &batch.tables[0]);
         assert!(load_column(&batch, table, 0, &texts(&[known])).is_err());
         assert!(table.columns[0].present().is_none());
         assert!(load_column(&batch, table, 0, &texts(&[known - 1])).is_ok());
@@ -200,10 +200,10 @@ mod tests {
             assert!(lists(&[ends]).lists(1, 0).is_err(), "{ends:?}");
         }
         // An EHR has no repeated group.
-        let one = pack_bytes(&lists(&[&[2]]));
+        let one = encode_part(&lists(&[&[2]]));
         assert!(load_child_lists(&batch, table, &one).is_err());
         assert!(table.child_lists.present().is_none());
-        assert!(load_child_lists(&batch, table, &pack_bytes(&lists(&[]))).is_ok());
+        assert!(load_child_lists(&batch, table, &encode_part(&lists(&[]))).is_ok());
     }
 
     #[test]

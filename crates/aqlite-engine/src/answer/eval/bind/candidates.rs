@@ -6,7 +6,7 @@ use crate::answer::eval::work::STEP;
 use crate::answer::plan::may_occur_in;
 use crate::answer::plan_cache::Candidate;
 use crate::answer::query::{ClassExpr, Versions};
-use crate::document::{Container, Doc, ItemKind, Table};
+use crate::document::{Doc, ItemKind, Table, VersionedObject};
 use aqlite_rm::class::{Attr, Cls};
 use aqlite_rm::id::is_archetype_id;
 use std::ops::ControlFlow;
@@ -84,10 +84,10 @@ impl<'b> Binder<'_, 'b> {
         &self,
         expr: &ClassExpr,
         parent: Parent<'b>,
-        visit: &mut dyn FnMut(&'b Container) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(&'b VersionedObject) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let of_ehr = self.view.batch.containers(self.ehr);
-        let mut visit = |object: &'b Container| {
+        let of_ehr = self.view.batch.versioned_objects(self.ehr);
+        let mut visit = |object: &'b VersionedObject| {
             if self
                 .view
                 .class(Node::root(object.fragment))
@@ -114,7 +114,7 @@ impl<'b> Binder<'_, 'b> {
     }
 
     /// Returns the versions of an object, oldest first.
-    fn docs_in(&self, object: &'b Container) -> impl Iterator<Item = Doc> {
+    fn docs_in(&self, object: &'b VersionedObject) -> impl Iterator<Item = Doc> {
         let view = self.view;
         object.docs.iter().filter_map(move |d| view.doc(*d))
     }

@@ -24,7 +24,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.work.taken.note(ExecutionPath::WalkedFragments);
         let evaluator = self.evaluator();
         let at = |values: &[u32]| values.get(row as usize).copied();
-        let (place, doc) = at(table.places())
+        let (place, doc) = at(table.preorder())
             .zip(at(table.docs()))
             .ok_or(QueryError::Broken("a fragment has no place in its batch"))?;
         let rows = self.walked(trie, Node::root(Fragment { table: number, row }))?;

@@ -2,7 +2,7 @@
 
 use super::UNEVEN;
 use crate::codec;
-use crate::document::moment::{MomentColumn, MomentParts, NO_MOMENT};
+use crate::document::moment::{DateTimeColumn, MomentParts, NO_MOMENT};
 use bitcode::{Decode, Encode};
 
 /// Date-times with the forms of their texts.
@@ -52,7 +52,7 @@ impl StoredMoments {
         }
     }
 
-    pub fn moments(self) -> Result<MomentColumn, &'static str> {
+    pub fn moments(self) -> Result<DateTimeColumn, &'static str> {
         let parts = MomentParts {
             palette: self.palette,
             forms: self.forms,
@@ -60,7 +60,7 @@ impl StoredMoments {
             text_ids: self.text_ids,
             starts: self.starts.decode()?,
         };
-        MomentColumn::from_parts(parts).ok_or(UNEVEN)
+        DateTimeColumn::from_parts(parts).ok_or(UNEVEN)
     }
 }
 

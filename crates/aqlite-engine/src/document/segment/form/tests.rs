@@ -72,7 +72,7 @@ fn lists_of_different_lengths_are_refused() {
 
 #[test]
 fn words_round_trip() {
-    let words = [
+    let texts = [
         "",
         "01234567-89ab-cdef-0123-456789abcdef",
         "01234567-89ab-cdef-0123-456789abcdef::aqlite.example::1",
@@ -83,9 +83,9 @@ fn words_round_trip() {
         "ffffffff-ffff-ffff-ffff-ffffffffffffä",
         "12345678901234567890123456789012345ä",
     ];
-    let page = StoredPage::of(words.into_iter());
+    let page = StoredPage::of(texts.into_iter());
     assert_eq!(page.uuids.len(), 3 * 16);
     let page = page.page().unwrap();
-    let read: Vec<&str> = (0..words.len()).map(|at| page.word(at)).collect();
-    assert_eq!(read, words);
+    let read: Vec<&str> = (0..texts.len()).map(|at| page.text(at)).collect();
+    assert_eq!(read, texts);
 }
