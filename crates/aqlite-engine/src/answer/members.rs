@@ -28,7 +28,7 @@ pub struct List {
     literals: Vec<Literal>,
     sets: OnceLock<Sets>,
     /// The indexes for DATE, TIME, DATE_TIME and DURATION.
-    moments: [OnceLock<Moments>; 4],
+    temporal_texts: [OnceLock<TemporalTexts>; 4],
     short_uids: OnceLock<HashSet<ShortUid>>,
 }
 
@@ -84,13 +84,13 @@ struct Sets {
     has_boolean: bool,
     has_text: bool,
     /// Whether a text of a URL parameter is no number, and whether one is no boolean.
-    not_number: bool,
-    not_boolean: bool,
+    has_untyped_non_number: bool,
+    has_untyped_non_boolean: bool,
 }
 
 /// The texts of a list that are temporal values of some kind.
 #[derive(Clone, Default)]
-struct Moments {
+struct TemporalTexts {
     keys: HashSet<TemporalKey>,
     /// Texts that are no temporal values.
     others: HashSet<Arc<str>>,
@@ -220,11 +220,17 @@ impl List {
         let (is_nan, bits) = (number.double().is_nan(), number.bits());
         let found =
             !is_nan && (sets.numbers.contains(&bits) || sets.untyped_numbers.contains(&bits));
+        // Without a match, the result is false only if the number can be compared with all members.
+        // It cannot with NULL, a boolean, a text, or a text of a URL parameter that is no number.
         // The comparison of NaN with a number is unknown, as in `compare`.
         let comparable = !is_nan || !(sets.has_number || sets.has_untyped());
         truth(
             found,
-            comparable && !(sets.has_null || sets.has_boolean || sets.has_text || sets.not_number),
+            comparable
+                && !(sets.has_null
+                    || sets.has_boolean
+                    || sets.has_text
+                    || sets.has_untyped_non_number),
         )
     }
 
@@ -234,7 +240,7 @@ impl List {
         let is_set = |[no, yes]: [bool; 2]| if flag { yes } else { no };
         truth(
             is_set(sets.booleans) || is_set(sets.untyped_booleans),
-            !(sets.has_null || sets.has_number || sets.has_text || sets.not_boolean),
+            !(sets.has_null || sets.has_number || sets.has_text || sets.has_untyped_non_boolean),
         )
     }
 
@@ -254,12 +260,13 @@ impl List {
         let Some(value) = Temporal::parse(kind, text) else {
             return truth(sets.texts.contains(text), comparable);
         };
-        let moments = self.moments(kind);
-        let found = (moments.axes.contains(&value.axis()) && moments.keys.contains(&key(value)))
-            || moments.others.contains(text);
+        let temporal_texts = self.temporal_texts(kind);
+        let found = (temporal_texts.axes.contains(&value.axis())
+            && temporal_texts.keys.contains(&key(value)))
+            || temporal_texts.others.contains(text);
         truth(
             found,
-            comparable && moments.axes.iter().all(|axis| *axis == value.axis()),
+            comparable && temporal_texts.axes.iter().all(|axis| *axis == value.axis()),
         )
     }
 
@@ -270,10 +277,11 @@ impl List {
         let Some(value) = Temporal::parse(kind, text) else {
             return truth(false, self.literals.is_empty());
         };
-        let moments = self.moments(kind);
-        let found = moments.axes.contains(&value.axis()) && moments.keys.contains(&key(value));
-        let same_axis =
-            moments.others.is_empty() && moments.axes.iter().all(|axis| *axis == value.axis());
+        let temporal_texts = self.temporal_texts(kind);
+        let found = temporal_texts.axes.contains(&value.axis())
+            && temporal_texts.keys.contains(&key(value));
+        let same_axis = temporal_texts.others.is_empty()
+            && temporal_texts.axes.iter().all(|axis| *axis == value.axis());
         truth(found, comparable && same_axis)
     }
 
@@ -297,31 +305,31 @@ impl List {
     }
 
     /// Returns the texts that denote temporal values comparable with a kind.
-    fn moments(&self, kind: TemporalKind) -> &Moments {
+    fn temporal_texts(&self, kind: TemporalKind) -> &TemporalTexts {
         let place = match kind {
             TemporalKind::Date => 0,
             TemporalKind::Time => 1,
             TemporalKind::DateTime => 2,
             TemporalKind::Duration => 3,
         };
-        let [date, time, date_time, duration] = &self.moments;
+        let [date, time, date_time, duration] = &self.temporal_texts;
         let cell = [date, time, date_time, duration]
             .into_iter()
             .nth(place)
             .unwrap_or(duration);
         cell.get_or_init(|| {
-            let mut moments = Moments::default();
+            let mut temporal_texts = TemporalTexts::default();
             for text in &self.sets().texts {
                 match Temporal::parse_literal(kind, text).or_else(|| Temporal::classify(text)) {
                     Some(value) if value.axis() == kind.axis() => {
-                        moments.keys.insert(key(value));
-                        moments.note(value.axis());
+                        temporal_texts.keys.insert(key(value));
+                        temporal_texts.note(value.axis());
                     }
-                    Some(value) => moments.note(value.axis()),
-                    None => drop(moments.others.insert(Arc::clone(text))),
+                    Some(value) => temporal_texts.note(value.axis()),
+                    None => drop(temporal_texts.others.insert(Arc::clone(text))),
                 }
             }
-            moments
+            temporal_texts
         })
     }
 
@@ -344,7 +352,7 @@ impl List {
     }
 }
 
-impl Moments {
+impl TemporalTexts {
     fn note(&mut self, axis: Axis) {
         if !self.axes.contains(&axis) {
             self.axes.push(axis);
@@ -387,16 +395,16 @@ impl Sets {
         self.texts.insert(Arc::clone(text));
         match Exact::parse(text.trim()) {
             Some(number) => drop(self.untyped_numbers.insert(number.bits())),
-            None => self.not_number = true,
+            None => self.has_untyped_non_number = true,
         }
         match text.trim().parse() {
             Ok(flag) => mark(&mut self.untyped_booleans, flag),
-            Err(_) => self.not_boolean = true,
+            Err(_) => self.has_untyped_non_boolean = true,
         }
     }
 
     fn has_untyped(&self) -> bool {
-        !self.untyped_numbers.is_empty() || self.not_number
+        !self.untyped_numbers.is_empty() || self.has_untyped_non_number
     }
 }
 

@@ -124,9 +124,9 @@ pub(super) struct GroupExpansion {
     pub step: usize,
     pub matching: PathSet,
     /// The cells that the parent row contributes to the rows of its child rows.
-    pub with: Cells,
+    pub parent_cells: Cells,
     /// The cells of the only row of a parent row whose child rows result in no row.
-    pub without: Cells,
+    pub childless_cells: Cells,
 }
 
 impl PlanCache {
@@ -138,13 +138,13 @@ impl PlanCache {
         if known.len() >= MAX_LAYOUTS {
             known.clear();
         }
-        let plan_cache = known.entry(address).or_insert_with(|| {
+        let cached_layout = known.entry(address).or_insert_with(|| {
             Rc::new(CachedLayout {
                 _layout: Arc::downgrade(layout),
                 ..CachedLayout::default()
             })
         });
-        Rc::clone(plan_cache)
+        Rc::clone(cached_layout)
     }
 
     /// Returns the number of cached layouts.
@@ -257,7 +257,7 @@ pub(super) enum Branch {
     Test(usize, u32),
     /// A branch that no row has reached.
     #[default]
-    Nothing,
+    Unknown,
 }
 
 impl Default for DecisionTree {
@@ -277,7 +277,7 @@ impl DecisionTree {
     pub fn at(&self, (number, is_present): BranchId) -> Branch {
         match self.tree.borrow().get(number) {
             Some([absent, present]) => (if is_present { present } else { absent }).clone(),
-            None => Branch::Nothing,
+            None => Branch::Unknown,
         }
     }
 
@@ -299,7 +299,7 @@ impl DecisionTree {
             match self.at(place) {
                 Branch::LayoutVariant(variant) => return variant,
                 Branch::Test(number, bitmap) => place = (number, is_present(bitmap)),
-                Branch::Nothing => break,
+                Branch::Unknown => break,
             }
         }
         let variant = Rc::new(find());
@@ -348,7 +348,11 @@ impl DecisionTree {
 
 impl fmt::Debug for PlanCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Facts of {} layouts", self.by_address.borrow().len())
+        write!(
+            f,
+            "cached results about {} layouts",
+            self.by_address.borrow().len()
+        )
     }
 }
 

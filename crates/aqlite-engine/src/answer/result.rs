@@ -88,7 +88,7 @@ pub(super) enum CellRef {
     Decimal(f64, u8),
     Computed(f64),
     /// A text in the dictionary of the batch, by number.
-    Word(u32),
+    DictionaryText(u32),
     /// The digits of a number in the dictionary of the result buffer, by number.
     Token(u32),
     Text(u32),
@@ -101,7 +101,7 @@ pub(super) struct ResultBuffer {
     width: usize,
     cells: Vec<CellRef>,
     /// The dictionary of the batch of the last rows.
-    words: DictionaryTexts,
+    batch_texts: DictionaryTexts,
     /// The number of leading cells that do not refer to the dictionary of the batch.
     detached: usize,
     own: Dictionary,
@@ -164,7 +164,7 @@ impl ResultSet {
         let mut buffer = ResultBuffer::new(columns.len());
         let mut numbers = Vec::new();
         for row in rows {
-            let cells: Vec<CellRef> = row.iter().map(|cell| buffer.hold(cell)).collect();
+            let cells: Vec<CellRef> = row.iter().map(|cell| buffer.store_cell(cell)).collect();
             numbers.push(buffer.push(cells.into_iter()));
         }
         ResultSet::new(columns, buffer, numbers)
@@ -419,23 +419,23 @@ impl ResultBuffer {
         let mut known = HashMap::new();
         // `detached` is at most the number of cells, so the default is never used.
         for held in self.cells.get_mut(self.detached..).unwrap_or_default() {
-            if let CellRef::Word(id) = *held {
+            if let CellRef::DictionaryText(id) = *held {
                 let own = known
                     .entry(id)
-                    .or_insert_with(|| self.own.number_of(self.words.text(id)));
+                    .or_insert_with(|| self.own.number_of(self.batch_texts.text(id)));
                 *held = CellRef::Text(*own);
             }
         }
         self.detached = self.cells.len();
-        self.words = texts.clone();
+        self.batch_texts = texts.clone();
     }
 
     /// Reads the texts that cells refer to, if the batch was opened from a checkpoint. The result
     /// is written after the batch was checked for failures, so later reads must not fail.
-    pub fn fetch_words(&self) {
+    pub fn fetch_texts(&self) {
         let cells = self.cells.get(self.detached..).unwrap_or_default().iter();
-        self.words.fetch(cells.filter_map(|cell| match cell {
-            CellRef::Word(id) => Some(*id),
+        self.batch_texts.fetch(cells.filter_map(|cell| match cell {
+            CellRef::DictionaryText(id) => Some(*id),
             _ => None,
         }));
     }
@@ -444,7 +444,7 @@ impl ResultBuffer {
     /// of them must be in the buffer.
     pub fn keep(&mut self, rows: impl Iterator<Item = u32>) {
         let mut kept = ResultBuffer {
-            words: self.words.clone(),
+            batch_texts: self.batch_texts.clone(),
             broken: self.broken,
             ..ResultBuffer::new(self.width)
         };
@@ -457,7 +457,7 @@ impl ResultBuffer {
                     // Texts of the removed rows are dropped with the old dictionary.
                     CellRef::Text(id) | CellRef::Json(id) | CellRef::Token(id) => *known
                         .entry((std::mem::discriminant(held), *id))
-                        .or_insert_with(|| kept.hold(&self.cell(*held))),
+                        .or_insert_with(|| kept.store_cell(&self.cell(*held))),
                     _ => *held,
                 })
                 .collect();
@@ -515,7 +515,7 @@ impl ResultBuffer {
             CellRef::Token(id) => own_id(id).map(CellRef::Token),
             CellRef::Json(id) => own_id(id).map(CellRef::Json),
             // The dictionary of the batch remained on the other thread.
-            CellRef::Word(_) => None,
+            CellRef::DictionaryText(_) => None,
             other => Some(other),
         });
         let cells: Option<Vec<CellRef>> = cells.collect();
@@ -533,7 +533,7 @@ impl ResultBuffer {
     }
 
     /// Stores a cell, and returns its reference.
-    pub fn hold<S: AsRef<str>>(&mut self, cell: &Cell<S>) -> CellRef {
+    pub fn store_cell<S: AsRef<str>>(&mut self, cell: &Cell<S>) -> CellRef {
         CellRef::of(cell, &mut self.own)
     }
 
@@ -545,7 +545,7 @@ impl ResultBuffer {
             CellRef::Boolean(flag) => Cell::Boolean(flag),
             CellRef::Decimal(value, decimals) => Cell::Number(Number::Decimal(value, decimals)),
             CellRef::Computed(value) => Cell::Number(Number::Computed(value)),
-            CellRef::Word(id) => Cell::Text(self.words.text(id)),
+            CellRef::DictionaryText(id) => Cell::Text(self.batch_texts.text(id)),
             CellRef::Token(id) => Cell::Number(Number::Token(own(id))),
             CellRef::Text(id) => Cell::Text(own(id)),
             CellRef::Json(id) => Cell::Json(own(id)),
@@ -587,9 +587,9 @@ impl CellRef {
                 Number::Computed(_) => None,
             },
             Column::Boolean(flags) => Some(CellRef::Boolean(*flags.get(at as usize)?)),
-            Column::Text(ids) => Some(CellRef::Word(*ids.get(at as usize)?)),
+            Column::Text(ids) => Some(CellRef::DictionaryText(*ids.get(at as usize)?)),
             Column::DateTime(moments) => Some(match moments.text(at)? {
-                MomentText::InDictionary(id) => CellRef::Word(id),
+                MomentText::InDictionary(id) => CellRef::DictionaryText(id),
                 MomentText::Written(time) => CellRef::Text(own.number_of(&time.text())),
             }),
         }

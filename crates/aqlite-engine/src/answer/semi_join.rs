@@ -31,7 +31,7 @@ pub(super) struct SemiJoin {
     pub is_closed: bool,
     /// The variable of the first side, if the join leaves it out. Its documents still determine the
     /// default order.
-    pub order: Option<usize>,
+    pub order_variable: Option<usize>,
 }
 
 /// A class expression whose documents are found before the join.
@@ -70,7 +70,7 @@ impl SemiJoin {
         let semi_join = SemiJoin {
             is_smaller: found.members.iter().any(|side| side.is_dropped),
             is_closed: found.members.iter().all(|side| side.is_single) && !uses_status(query),
-            order: order.map(|first| first.expr.variable),
+            order_variable: order.map(|first| first.expr.variable),
             plan: joined.for_join_of(scan),
             sides,
         };

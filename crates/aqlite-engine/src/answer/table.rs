@@ -377,7 +377,10 @@ mod tests {
         });
         let mut result_buffer = ResultBuffer::new(columns.len());
         let mut push = |row: &Vec<Text>| {
-            let held: Vec<_> = row.iter().map(|cell| result_buffer.hold(cell)).collect();
+            let held: Vec<_> = row
+                .iter()
+                .map(|cell| result_buffer.store_cell(cell))
+                .collect();
             result_buffer.push(held.into_iter())
         };
         let rows = rows.iter().map(&mut push).collect();

@@ -56,7 +56,7 @@ pub(super) type StepKey = Vec<(Option<Arc<str>>, Option<Arc<str>>)>;
 #[derive(Debug)]
 pub(super) struct ExistsPlan {
     /// Predicates that must hold at captured nodes, each with the column of the node.
-    pub checks: Vec<(usize, Predicate)>,
+    pub columns: Vec<(usize, Predicate)>,
     /// The column of the node at which the remaining steps begin.
     pub base: usize,
     /// The remaining steps.
@@ -164,11 +164,11 @@ impl Trie {
     /// nodes are captured in columns from `next` on.
     pub(super) fn share(&mut self, path: &IdentifiedPath, next: &mut usize) -> ExistsPlan {
         let mut plan = ExistsPlan {
-            checks: Vec::new(),
+            columns: Vec::new(),
             base: self.capture(0, next),
             rest: Vec::new(),
         };
-        plan.checks
+        plan.columns
             .extend(path.root.iter().map(|p| (plan.base, p.clone())));
         let mut at = 0;
         for (level, step) in path.steps.iter().enumerate() {
@@ -179,7 +179,7 @@ impl Trie {
             };
             at = child;
             plan.base = self.capture(child, next);
-            plan.checks
+            plan.columns
                 .extend(step.predicate.iter().map(|p| (plan.base, p.clone())));
         }
         plan

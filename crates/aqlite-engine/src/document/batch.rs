@@ -427,7 +427,7 @@ impl Batch {
     }
 
     /// Returns the number of fragments. Places are numbers below it.
-    pub fn places(&self) -> u32 {
+    pub fn fragment_count(&self) -> u32 {
         self.fragments
     }
 

@@ -1,10 +1,10 @@
 //! Accumulators: the states of aggregate functions.
 
-use super::block::Block;
+use super::block::{Block, RowPosition};
 use super::cells::{cell_of, identity};
 use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
-use super::output::Order;
+use super::output::RowOrder;
 use super::sort_key::{SortKey, compare_keys, sort_key};
 use super::sum::Sum;
 use super::value::Value;
@@ -40,12 +40,12 @@ struct Best {
     key: SortKey,
     /// The value; `None` if it equals the text of the key.
     cell: Option<Cell<String>>,
-    order: Order,
+    order: RowOrder,
 }
 
 impl Best {
     /// Creates the value of a node with its sort key. A text that equals its key is stored once.
-    fn of(view: View<'_>, node: Node, key: SortKey, order: Order) -> Best {
+    fn of(view: View<'_>, node: Node, key: SortKey, order: RowOrder) -> Best {
         let mut buffer = String::new();
         let cell = cell_of(view, node, &mut buffer);
         let cell = match (&key, &cell) {
@@ -73,10 +73,10 @@ impl Best {
 pub(super) struct BlockRows<'r, 'b> {
     pub view: View<'b>,
     pub block: &'r Block<'b>,
-    /// The row order of the first place of the batch.
+    /// The position in the run of the first fragment of the batch.
     pub start: u64,
     /// The bytes that the run holds apart from the accumulator.
-    pub held: usize,
+    pub held_bytes: usize,
 }
 
 /// The numbers of a path in the rows of a block, with the index of the path.
@@ -162,7 +162,7 @@ impl Accumulator {
         // Only the first of the best rows is added: the others cannot change the result.
         if !self.is_behind(aggregate, best) {
             let as_good = (0..).zip(values).filter(|(_, value)| **value == best);
-            let first = as_good.min_by_key(|(i, _)| rows.block.place(rows.view, *i));
+            let first = as_good.min_by_key(|(i, _)| rows.block.position(rows.view, *i));
             first
                 .into_iter()
                 .for_each(|(i, _)| self.add_at(aggregate, rows, i, scratch));
@@ -191,7 +191,7 @@ impl Accumulator {
         // with one start differ, and a text that is no time is compared with all others.
         let points = (0..).zip(own);
         let points = points.filter(|(_, row)| is_best(**row) && times.point(**row).is_some());
-        let first = points.min_by_key(|(i, _)| block.place(view, *i));
+        let first = points.min_by_key(|(i, _)| block.position(view, *i));
         let first = first.map(|(i, _)| i);
         let others = (0..).zip(own).filter(|(_, row)| {
             let has_no_rank = times.start(**row).is_none();
@@ -249,8 +249,8 @@ impl Accumulator {
     ) {
         let BlockRows { view, block, .. } = rows;
         block.fill(view, i, scratch);
-        let order = order_at(rows.start, block.place(view, i));
-        self.add(aggregate, view, scratch, order, rows.held);
+        let order = order_at(rows.start, block.position(view, i));
+        self.add(aggregate, view, scratch, order, rows.held_bytes);
     }
 
     /// Returns an estimate of the bytes that the accumulator holds, including the minimum or
@@ -259,14 +259,14 @@ impl Accumulator {
         self.kept_bytes + self.best.as_ref().map_or(0, Best::bytes) + self.sum.bytes()
     }
 
-    /// Adds a row. `held` is the number of bytes that the rest of the query holds.
+    /// Adds a row. `held_bytes` is the number of bytes that the rest of the query holds.
     pub fn add(
         &mut self,
         aggregate: &Aggregate,
         view: View<'_>,
         row: &[Node],
-        order: Order,
-        held: usize,
+        order: RowOrder,
+        held_bytes: usize,
     ) {
         let at = |path: &usize| Some(view.node_at(row, *path)).filter(|n| !n.is_none());
         match aggregate {
@@ -274,7 +274,7 @@ impl Accumulator {
             Aggregate::Count(path) => self.count += u64::from(at(path).is_some()),
             Aggregate::CountDistinct(path) => {
                 if let Some(node) = at(path) {
-                    self.add_distinct(view, node, held);
+                    self.add_distinct(view, node, held_bytes);
                 }
             }
             Aggregate::Sum(path) | Aggregate::Avg(path) => {
@@ -282,17 +282,21 @@ impl Accumulator {
                     self.add_number(view, node);
                 }
             }
-            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, (order, held)),
-            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater, (order, held)),
+            Aggregate::Min(path) => {
+                self.improve(view, at(path), Ordering::Less, (order, held_bytes))
+            }
+            Aggregate::Max(path) => {
+                self.improve(view, at(path), Ordering::Greater, (order, held_bytes))
+            }
         }
     }
 
     /// Adds the value of a node to the set of distinct values, if the limit of memory allows it.
-    fn add_distinct(&mut self, view: View<'_>, node: Node, held: usize) {
+    fn add_distinct(&mut self, view: View<'_>, node: Node, held_bytes: usize) {
         let (mut key, mut buffer) = (String::new(), String::new());
         let cell = cell_of(view, node, &mut buffer);
         view.count(cell.text_bytes() as u64);
-        if !view.bounds_bytes(held + self.bytes() + cell.text_bytes()) {
+        if !view.allows_bytes(held_bytes + self.bytes() + cell.text_bytes()) {
             return;
         }
         identity(&cell, &mut key);
@@ -327,7 +331,7 @@ impl Accumulator {
         view: View<'_>,
         node: Option<Node>,
         wanted: Ordering,
-        (order, held): (Order, usize),
+        (order, held_bytes): (RowOrder, usize),
     ) {
         let Some(node) = node else { return };
         let value = view.value(node);
@@ -336,7 +340,7 @@ impl Accumulator {
         }
         let bytes = value.as_text().map_or(0, str::len);
         view.count(of_texts(bytes));
-        if !view.bounds_bytes(held + self.bytes() + bytes) {
+        if !view.allows_bytes(held_bytes + self.bytes() + bytes) {
             return;
         }
         let key = sort_key(&value);
@@ -347,7 +351,7 @@ impl Accumulator {
 
     /// Returns whether a value replaces the minimum or maximum. `wanted` is the result of its
     /// comparison with a value that it replaces.
-    fn is_better(&self, key: &SortKey, order: Order, wanted: Ordering) -> bool {
+    fn is_better(&self, key: &SortKey, order: RowOrder, wanted: Ordering) -> bool {
         // Rows may arrive in any order, so position decides among equal values.
         let better = |best: &Best| match compare_keys(key, &best.key) {
             Ordering::Equal => order < best.order,
@@ -428,10 +432,10 @@ fn double(number: f64) -> Cell<String> {
 }
 
 /// Returns the default order of a row from its position in a batch that starts at `start`.
-pub(super) fn order_at(start: u64, (preorder, order): (u32, u64)) -> Order {
-    Order {
-        place: start.saturating_add(u64::from(preorder)),
-        then: order,
+pub(super) fn order_at(start: u64, row: RowPosition) -> RowOrder {
+    RowOrder {
+        position: start.saturating_add(u64::from(row.preorder)),
+        within: row.within,
         arrival: 0,
     }
 }

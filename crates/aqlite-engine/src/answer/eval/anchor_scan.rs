@@ -7,7 +7,7 @@ use super::node::Node;
 use super::predicate::PredicateEvaluator;
 use super::scope::Scope;
 use super::selection::Selection;
-use super::templates::ByTemplate;
+use super::templates::RowTemplateEvaluator;
 use crate::answer::plan_cache::{
     AnchorTables, Branch, BranchId, DecisionTree, Expansion, GroupExpansion, LayoutVariant,
 };
@@ -31,7 +31,7 @@ pub(super) struct TableVariants<'b> {
 pub(super) struct RepeatedGroups<'b> {
     pub children: Vec<TableVariants<'b>>,
     /// The layout variant with the step whose instances the child rows are.
-    only: Rc<LayoutVariant>,
+    variant: Rc<LayoutVariant>,
 }
 
 /// Parent rows for which no child row results in a row.
@@ -84,7 +84,7 @@ impl<'b> StepIn<'_, '_, 'b> {
                 }
                 // The first row of an unknown branch extends the tree, and the rows are split
                 // again.
-                Branch::Nothing
+                Branch::Unknown
                     if rows.get(0).is_some_and(|row| {
                         variants.learn(self.presence(row), || self.find(row))
                     }) =>
@@ -92,7 +92,7 @@ impl<'b> StepIn<'_, '_, 'b> {
                     open.push((place, rows))
                 }
                 // The tree is full, so these rows are walked.
-                Branch::Nothing => visit(
+                Branch::Unknown => visit(
                     Rc::new(LayoutVariant {
                         tests: Vec::new(),
                         expansion: Expansion::Walk,
@@ -105,7 +105,7 @@ impl<'b> StepIn<'_, '_, 'b> {
     }
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Returns the tables whose fragments an anchor can bind. The result is cached for the schema
     /// of the batch.
     pub fn anchor_tables(&self, anchor: &'p ClassExpr) -> Rc<AnchorTables> {
@@ -127,11 +127,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Returns the rows of the scope that an anchor binds, table by table.
-    pub fn sorted_tables(
+    pub fn anchored_rows(
         &self,
         anchor: &'p ClassExpr,
         scope: &Scope<'b>,
-        done: &mut usize,
+        rows_since_check: &mut usize,
     ) -> Result<Vec<TableVariants<'b>>, QueryError> {
         let anchor_tables = self.anchor_tables(anchor);
         let mut found = Vec::with_capacity(anchor_tables.tables.len());
@@ -140,10 +140,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let table = table.ok_or(QueryError::Broken("an anchor table is not in the batch"))?;
             let all = scope.rows(*number, table);
             let count = all.len();
-            let rows = self.bound(anchor, (table, *number), all, done)?;
+            let rows = self.bound(anchor, (table, *number), all, rows_since_check)?;
             found.extend(rows.map(|rows| TableVariants {
                 are_all: rows.len() == count,
-                ..self.sorted(anchor, (table, *number), rows)
+                ..self.group_by_variant(anchor, (table, *number), rows)
             }));
         }
         Ok(found)
@@ -155,7 +155,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         anchor: &ClassExpr,
         (table, number): (&Table, u32),
         rows: Selection<'b>,
-        done: &mut usize,
+        rows_since_check: &mut usize,
     ) -> Result<Option<Selection<'b>>, QueryError> {
         let predicate = match (self.root_passes(anchor, number, table), &anchor.predicate) {
             (None, Some(predicate)) => predicate,
@@ -167,7 +167,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         let mut passing = Vec::new();
         for row in rows.rows().iter() {
-            self.check_cancelled(done, 0)?;
+            self.check_cancelled(rows_since_check, 0)?;
             passing.extend(
                 predicates
                     .holds(
@@ -184,7 +184,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Groups rows of a table by the layout variants of an anchor.
-    fn sorted(
+    fn group_by_variant(
         &self,
         anchor: &ClassExpr,
         (table, number): (&'b Table, u32),
@@ -277,30 +277,30 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         parents: &[TableVariants<'b>],
         scope: &Scope<'b>,
     ) -> Option<RepeatedGroups<'b>> {
-        let mut variants = parents.iter().flat_map(|sorted| &sorted.variants);
-        let (only_case, _) = variants.find(|(variant, _)| group_expansion(variant).is_some())?;
-        let only = group_expansion(only_case)?;
-        let over = groups_of_step(parents, only)?;
+        let mut variants = parents.iter().flat_map(|table| &table.variants);
+        let (variant, _) = variants.find(|(variant, _)| group_expansion(variant).is_some())?;
+        let expansion = group_expansion(variant)?;
+        let groups = groups_of_step(parents, expansion)?;
         let (mut children, mut counts) = (Vec::new(), ChildRowCounts::default());
         for (number, table) in self
             .batch
             .tables()
-            .filter(|(_, table)| table.origins().iter().any(|of| over.contains(of)))
+            .filter(|(_, table)| table.origins().iter().any(|of| groups.contains(of)))
         {
             let rows = scope.rows(number, table);
             let expander = self.expander(self.view());
-            let step = expander.step(trie, number, Start::in_children(only))?;
-            let sorted = TableVariants::of(&step, rows);
-            counts.add(&sorted)?;
-            if !table.origins().iter().all(|of| over.contains(of)) {
+            let step = expander.step(trie, number, Start::in_children(expansion))?;
+            let rows_by_variant = TableVariants::of(&step, rows);
+            counts.add(&rows_by_variant)?;
+            if !table.origins().iter().all(|of| groups.contains(of)) {
                 return None;
             }
-            children.push(sorted);
+            children.push(rows_by_variant);
         }
         // Many lookups of parent rows would cost more than reading child rows by parent.
         (counts.rowless <= counts.with_rows / 8).then(|| RepeatedGroups {
             children,
-            only: Rc::clone(only_case),
+            variant: Rc::clone(variant),
         })
     }
 
@@ -311,7 +311,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         trie: &Trie,
         groups: &RepeatedGroups<'b>,
     ) -> Result<Vec<ChildlessParents>, QueryError> {
-        let only = group_expansion(&groups.only)
+        let expansion = group_expansion(&groups.variant)
             .ok_or(QueryError::Broken("child rows have no repeated group"))?;
         let mut childless: Vec<ChildlessParents> = Vec::new();
         for parent in order::distinct(self.parents_of_rowless(groups)?) {
@@ -322,7 +322,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let group = group_expansion(&variant).ok_or(QueryError::Broken(
                 "rows of a parent row do not depend on its child rows",
             ))?;
-            if self.has_rows(trie, only, parent, group)? {
+            if self.has_rows(trie, expansion, parent, group)? {
                 continue;
             }
             match childless.iter_mut().find(|known| {
@@ -343,12 +343,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Returns the parent rows of the child rows that result in no row, without duplicates.
     fn parents_of_rowless(&self, groups: &RepeatedGroups<'b>) -> Result<Vec<Fragment>, QueryError> {
         let mut parents = Vec::new();
-        for sorted in &groups.children {
-            let variants = sorted.variants.iter();
+        for table in &groups.children {
+            let variants = table.variants.iter();
             for (_, rows) in variants.filter(|(variant, _)| is_rowless(variant)) {
                 for row in rows.rows().iter().copied() {
-                    let table = sorted.number;
-                    let parent = self.batch.parent_of(Fragment { table, row });
+                    let child = Fragment {
+                        table: table.number,
+                        row,
+                    };
+                    let parent = self.batch.parent_of(child);
                     parents
                         .push(parent.ok_or(QueryError::Broken("a child row has no parent row"))?);
                 }
@@ -357,18 +360,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(parents)
     }
 
-    /// Returns whether a child row of a parent row results in a row. `only` is the expansion with
+    /// Returns whether a child row of a parent row results in a row. `expansion` is the expansion with
     /// the step whose instances the child rows are.
     fn has_rows(
         &self,
         trie: &Trie,
-        only: &GroupExpansion,
+        expansion: &GroupExpansion,
         parent: Fragment,
         group: &GroupExpansion,
     ) -> Result<bool, QueryError> {
         for child in self.batch.child_rows(parent, group.group) {
             let expander = self.expander(self.view());
-            let step = expander.step(trie, child.table, Start::in_children(only));
+            let step = expander.step(trie, child.table, Start::in_children(expansion));
             let step = step.ok_or(QueryError::Broken("a child row has no table"))?;
             if !is_rowless(&step.variant(child.row)) {
                 return Ok(true);
@@ -416,23 +419,26 @@ fn variant_without_paths() -> Rc<LayoutVariant> {
 }
 
 /// Returns the repeated groups, by table, on which the rows of parent rows depend. Returns `None`
-/// if a group belongs to another step than that of `only`, or if its parent rows contribute cells.
-fn groups_of_step(parents: &[TableVariants<'_>], only: &GroupExpansion) -> Option<Vec<(u32, u32)>> {
-    let mut over = Vec::new();
-    for sorted in parents {
-        let variants = sorted.variants.iter();
+/// if a group belongs to another step than that of `expansion`, or if its parent rows contribute cells.
+fn groups_of_step(
+    parents: &[TableVariants<'_>],
+    expansion: &GroupExpansion,
+) -> Option<Vec<(u32, u32)>> {
+    let mut groups = Vec::new();
+    for table in parents {
+        let variants = table.variants.iter();
         for group in variants.filter_map(|(variant, _)| group_expansion(variant)) {
-            if !group.with.is_empty()
-                || !sorted.are_all
-                || (group.step, group.matching) != (only.step, only.matching)
-                || !sorted.is_absent_elsewhere(group.group)
+            if !group.parent_cells.is_empty()
+                || !table.are_all
+                || (group.step, group.matching) != (expansion.step, expansion.matching)
+                || !table.is_absent_elsewhere(group.group)
             {
                 return None;
             }
-            over.push((sorted.number, group.group));
+            groups.push((table.number, group.group));
         }
     }
-    Some(over)
+    Some(groups)
 }
 
 /// The numbers of child rows that result in rows, and of child rows that result in none.

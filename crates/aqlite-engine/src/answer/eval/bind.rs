@@ -66,27 +66,27 @@ pub(super) struct Binder<'p, 'b> {
     /// The documents that can be joined, if a semi-join has found them.
     pub joinable: Option<&'p JoinableDocuments>,
     /// The current compositions of the EHR by object id; filled when a folder is first read.
-    pub listed: OnceCell<HashMap<&'b str, Vec<u32>>>,
+    pub compositions_by_id: OnceCell<HashMap<&'b str, Vec<u32>>>,
     /// The candidates of class expressions that are enumerated repeatedly, by variable and parent.
-    pub listings: RefCell<HashMap<(usize, ParentKey), Listing<'b>>>,
+    pub candidate_lists: RefCell<HashMap<(usize, ParentKey), CandidateList<'b>>>,
 }
 
 /// The candidates of a class expression below a parent that pass its predicate and its CONTAINS.
-pub(super) type Listing<'b> = Rc<[ListedCandidate<'b>]>;
+pub(super) type CandidateList<'b> = Rc<[ListedCandidate<'b>]>;
 
-/// The selection of candidates of a class expression that a call binds.
+/// The source of the candidates of a class expression.
 #[derive(Clone, Copy, PartialEq)]
-enum Extent {
+enum CandidateSource {
     /// All candidates. Each is found and tested when the enumeration reaches it.
-    All,
-    /// All candidates, from the listing, because another class expression has many assignments.
-    Listed,
-    /// The first candidate of the listing. Used in a void run, which only finds absent parts: the
+    Search,
+    /// All candidates, from their list, because another class expression has many assignments.
+    List,
+    /// The first candidate of the list. Used in a void run, which only finds absent parts: the
     /// other candidates were already bound with an earlier assignment.
-    First,
+    FirstOfList,
 }
 
-/// A candidate in a listing.
+/// A candidate in a list.
 #[derive(Clone, Copy)]
 pub(super) struct ListedCandidate<'b> {
     /// Its number among all candidates, by which a trail resumes at it.
@@ -128,7 +128,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
-        self.bind_in(source, (parent, Extent::All), a, next)
+        self.bind_in(source, (parent, CandidateSource::Search), a, next)
     }
 
     /// Binds like [`Binder::bind`], with a choice of candidates.
@@ -139,20 +139,20 @@ impl<'p, 'b> Binder<'p, 'b> {
     fn bind_in(
         &self,
         source: &Source,
-        (parent, extent): (Parent<'b>, Extent),
+        (parent, candidates): (Parent<'b>, CandidateSource),
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
-        let place = (parent, extent);
+        let below = (parent, candidates);
         let mut is_bound = false;
         let mut both = |left, right, a: &mut Assignment| {
-            self.bind_in(left, place, a, &mut |a| {
+            self.bind_in(left, below, a, &mut |a| {
                 let is_repeated = std::mem::replace(&mut is_bound, true);
-                let extent = match is_repeated && self.work.is_void() {
-                    true => Extent::First,
-                    false => Extent::Listed,
+                let candidates = match is_repeated && self.work.is_void() {
+                    true => CandidateSource::FirstOfList,
+                    false => CandidateSource::List,
                 };
-                self.bind_in(right, (parent, extent), a, &mut *next)
+                self.bind_in(right, (parent, candidates), a, &mut *next)
             })
         };
         match source {
@@ -166,41 +166,43 @@ impl<'p, 'b> Binder<'p, 'b> {
                 // If both sides hold, the variables of both are bound, as with AND.
                 match (has_left, has_right) {
                     (true, true) => both(left, right, a),
-                    (true, false) => self.bind_in(left, place, a, next),
-                    (false, true) => self.bind_in(right, place, a, next),
+                    (true, false) => self.bind_in(left, below, a, next),
+                    (false, true) => self.bind_in(right, below, a, next),
                     (false, false) => ControlFlow::Continue(()),
                 }
             }
-            Source::Class(expr) => match extent {
-                Extent::All => self.bind_class(expr, parent, a, next),
-                Extent::Listed | Extent::First => self.bind_listed(expr, place, a, next),
+            Source::Class(expr) => match candidates {
+                CandidateSource::Search => self.bind_class(expr, parent, a, next),
+                CandidateSource::List | CandidateSource::FirstOfList => {
+                    self.bind_listed(expr, below, a, next)
+                }
             },
         }
     }
 
-    /// Binds a class expression like [`Binder::bind_class`], from its listing.
+    /// Binds a class expression like [`Binder::bind_class`], from the list of its candidates.
     fn bind_listed(
         &self,
         expr: &ClassExpr,
-        (parent, extent): (Parent<'b>, Extent),
+        (parent, candidates): (Parent<'b>, CandidateSource),
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
-        let Some(listing) = self.listing(expr, parent) else {
+        let Some(candidate_list) = self.candidate_list(expr, parent) else {
             return ControlFlow::Break(());
         };
-        let count = match extent {
-            Extent::First => 1,
-            Extent::All | Extent::Listed => listing.len(),
+        let count = match candidates {
+            CandidateSource::FirstOfList => 1,
+            CandidateSource::Search | CandidateSource::List => candidate_list.len(),
         };
         let level = self.trail.open();
-        let flow = listing.iter().take(count).try_for_each(|candidate| {
+        let flow = candidate_list.iter().take(count).try_for_each(|candidate| {
             match self.trail.reach_number(&level, candidate.number) {
                 Reached::Passed => return ControlFlow::Continue(()),
                 Reached::Again => {}
                 Reached::New => self.work.step(STEP)?,
             }
-            self.bind_below(expr, candidate.node, (candidate.below, extent), a, next)
+            self.bind_below(expr, candidate.node, (candidate.below, candidates), a, next)
         });
         self.trail.close(&level, flow);
         unbind(a, expr);
@@ -210,13 +212,13 @@ impl<'p, 'b> Binder<'p, 'b> {
     /// Returns the candidates below a parent that pass the predicate and the CONTAINS of a class
     /// expression. Returns `None` if a pause is due or the budget is spent. The trail keeps the
     /// outcomes so far.
-    fn listing(&self, expr: &ClassExpr, parent: Parent<'b>) -> Option<Listing<'b>> {
+    fn candidate_list(&self, expr: &ClassExpr, parent: Parent<'b>) -> Option<CandidateList<'b>> {
         let key = (expr.variable, parent.key());
-        if let Some(listing) = self.listings.borrow().get(&key) {
-            return Some(Rc::clone(listing));
+        if let Some(candidate_list) = self.candidate_lists.borrow().get(&key) {
+            return Some(Rc::clone(candidate_list));
         }
         let (mut found, mut number) = (Vec::new(), 0);
-        let flow = self.each(expr, parent, &mut |node, below| {
+        let flow = self.visit_candidates(expr, parent, &mut |node, below| {
             self.view.count(STEP);
             let holds = self.passes(expr, node).then(|| self.contains(expr, below));
             match holds {
@@ -234,9 +236,11 @@ impl<'p, 'b> Binder<'p, 'b> {
         if flow.is_break() {
             return None;
         }
-        let listing: Listing<'b> = found.into();
-        self.listings.borrow_mut().insert(key, Rc::clone(&listing));
-        Some(listing)
+        let candidate_list: CandidateList<'b> = found.into();
+        self.candidate_lists
+            .borrow_mut()
+            .insert(key, Rc::clone(&candidate_list));
+        Some(candidate_list)
     }
 
     /// Returns whether there is an assignment; `None` if a pause is due or the budget is spent. The
@@ -273,7 +277,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         };
         let mut number = 0;
         // The outcome is stored in `search`. The flow only ends the enumeration.
-        let _ = self.each(expr, parent, &mut |node, below| {
+        let _ = self.visit_candidates(expr, parent, &mut |node, below| {
             let is_open = number == begun.done && begun.is_open;
             number += 1;
             if number <= begun.done {
@@ -319,7 +323,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         next: Next<'_>,
     ) -> ControlFlow<()> {
         let level = self.trail.open();
-        let flow = self.each(expr, parent, &mut |node, below| {
+        let flow = self.visit_candidates(expr, parent, &mut |node, below| {
             match self.trail.reach(&level) {
                 Reached::Passed => return ControlFlow::Continue(()),
                 Reached::Again => {}
@@ -353,7 +357,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         if !self.passes(expr, node) {
             return ControlFlow::Continue(());
         }
-        self.bind_below(expr, node, (below, Extent::All), a, next)
+        self.bind_below(expr, node, (below, CandidateSource::Search), a, next)
     }
 
     /// Binds a node that passed a class expression, then the class expressions that it contains.
@@ -361,7 +365,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         &self,
         expr: &ClassExpr,
         node: Node,
-        (below, extent): (Parent<'b>, Extent),
+        (below, candidates): (Parent<'b>, CandidateSource),
         a: &mut Assignment,
         next: Next<'_>,
     ) -> ControlFlow<()> {
@@ -370,9 +374,9 @@ impl<'p, 'b> Binder<'p, 'b> {
         }
         match &expr.contains {
             Contains::Nothing => next(a),
-            Contains::Some(source) => self.bind_in(source, (below, extent), a, next),
-            // The listing has only candidates that passed this test.
-            Contains::None(_) if extent != Extent::All => next(a),
+            Contains::Some(source) => self.bind_in(source, (below, candidates), a, next),
+            // The list has only candidates that passed this test.
+            Contains::None(_) if candidates != CandidateSource::Search => next(a),
             Contains::None(_) => match self.contains(expr, below) {
                 Some(true) => next(a),
                 Some(false) => ControlFlow::Continue(()),

@@ -26,10 +26,10 @@ pub(super) struct Block<'b> {
     pub cells: Cells,
     /// The fragments.
     pub rows: Selection<'b>,
-    /// The index of the row template in its layout variant.
-    pub order: u32,
+    /// The index of the row template in its layout variant. It orders the rows of one fragment.
+    pub template: u32,
     /// The parent rows, if the rows are child rows of a repeated group.
-    pub over: ParentRows,
+    pub parent_rows: ParentRows,
     /// The fragments of the classes above the anchor, if they contribute cells: a block for each
     /// class, whose row `i` belongs to row `i` of this block.
     pub above: Vec<Block<'b>>,
@@ -42,16 +42,35 @@ const MAX_PARTS: usize = 32;
 #[derive(Clone)]
 pub(super) enum ParentRows {
     /// The rows of the block have no parent rows.
-    Nothing,
+    None,
     /// The parent rows contribute no cell.
     Unused,
     /// The parent rows contribute cells.
     Known {
         /// The cells that the parent rows contribute, by table and layout variant.
         parents: Rc<[ParentCells]>,
-        /// For each row of the block: the index of its parent cells, and the row in its table.
-        of: Vec<(u32, u32)>,
+        /// The parent row of each row of the block.
+        parent_of: Vec<ParentRef>,
     },
+}
+
+/// The parent row of a child row.
+#[derive(Clone, Copy)]
+pub(super) struct ParentRef {
+    /// The index of its cells: see [`ParentCells`].
+    pub cells: u32,
+    /// The number of the row in its table.
+    pub row: u32,
+}
+
+/// The position of a row in its batch. Rows are compared by the fields in turn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RowPosition {
+    /// The pre-order number of the fragment; that of the parent row for a child row.
+    pub preorder: u32,
+    /// The index of the row template. For a child row, its own pre-order number is in the upper 32
+    /// bits.
+    pub within: u64,
 }
 
 /// The cells that the parent rows of one table and layout variant contribute.
@@ -65,7 +84,7 @@ enum ConjunctColumns<'b> {
     /// No column: the outcome is the same for all rows.
     Nothing,
     /// One column of texts, with the row of its table for each row of the block.
-    Words(ColumnView<'b>, Vec<u32>),
+    Texts(ColumnView<'b>, Vec<u32>),
     /// Any other columns.
     Anything,
 }
@@ -108,9 +127,9 @@ impl<'b> Block<'b> {
                 self.keep_all(passes, evaluator.view);
                 Ok(())
             }
-            ConjunctColumns::Words(column_view, rows) => {
+            ConjunctColumns::Texts(column_view, rows) => {
                 let texts = (column_view, rows.as_slice());
-                self.retain_by_word(texts, conjunct, evaluator, scratch, check_cancelled)
+                self.retain_by_text(texts, conjunct, evaluator, scratch, check_cancelled)
             }
             ConjunctColumns::Anything => {
                 if let Some(outcomes) = self.outcomes_by_variant(conjunct, evaluator, scratch) {
@@ -148,11 +167,11 @@ impl<'b> Block<'b> {
             view: evaluator.view.watched(&differs),
             now: evaluator.now,
         };
-        let variants = self.over.variants();
+        let variants = self.parent_rows.variants();
         let mut outcomes: Vec<Option<bool>> = vec![None; variants];
         let mut undecided = variants;
         for i in 0..self.rows.len() {
-            let outcome = outcomes.get_mut(self.over.variant_of(i)?)?;
+            let outcome = outcomes.get_mut(self.parent_rows.variant_of(i)?)?;
             if outcome.is_some() {
                 continue;
             }
@@ -177,7 +196,7 @@ impl<'b> Block<'b> {
             return self.keep_all(*passes, view);
         }
         view.note(ExecutionPath::PredicateOnce);
-        let outcome = |i| outcomes.get(self.over.variant_of(i)?).copied();
+        let outcome = |i| outcomes.get(self.parent_rows.variant_of(i)?).copied();
         let flags: Vec<bool> = (0..self.rows.len())
             .map(|i| {
                 outcome(i).unwrap_or_else(|| {
@@ -221,7 +240,7 @@ impl<'b> Block<'b> {
     /// Keeps the rows for which a conjunct over one column of texts is true. The conjunct is
     /// evaluated once for each distinct text. The column comes with the row of its table for each
     /// row of the block.
-    fn retain_by_word<'p: 'b>(
+    fn retain_by_text<'p: 'b>(
         &mut self,
         (column_view, rows): (ColumnView<'b>, &[u32]),
         conjunct: &Conjunct<'p>,
@@ -231,15 +250,15 @@ impl<'b> Block<'b> {
     ) -> Result<(), Abort> {
         evaluator.view.note(ExecutionPath::PredicateWords);
         // A row without a text has an outcome of its own.
-        let word = |row: &u32| column_view.id(*row);
+        let id_of = |row: &u32| column_view.id(*row);
         let mut known: HashMap<Option<u32>, bool> = HashMap::new();
         for (i, row) in (0..).zip(rows) {
-            if let Entry::Vacant(unknown) = known.entry(word(row)) {
+            if let Entry::Vacant(unknown) = known.entry(id_of(row)) {
                 check_cancelled()?;
                 unknown.insert(self.is_true(i, conjunct, evaluator, scratch));
             }
         }
-        let outcome = |row: &u32| known.get(&word(row)).copied();
+        let outcome = |row: &u32| known.get(&id_of(row)).copied();
         self.keep(|i, _| rows.get(i).and_then(outcome) == Some(true));
         Ok(())
     }
@@ -280,7 +299,7 @@ impl<'b> Block<'b> {
     /// [`MAX_PARTS`] parts.
     pub fn split_by(&self, paths: &[usize]) -> Option<Vec<Block<'b>>> {
         // Keys may come from parent rows, which are not columns of this table.
-        if matches!(self.over, ParentRows::Known { .. }) {
+        if matches!(self.parent_rows, ParentRows::Known { .. }) {
             return None;
         }
         let mut columns = Vec::with_capacity(paths.len());
@@ -321,7 +340,7 @@ impl<'b> Block<'b> {
     /// same value, and `None` for any other path.
     fn key_column(&self, path: usize) -> Option<Option<ColumnView<'b>>> {
         let Some(item) = self.item_of(path) else {
-            return (!self.over.has(path)).then_some(None);
+            return (!self.parent_rows.has(path)).then_some(None);
         };
         if let ItemKind::Constant(..) = self.table.layout().item(item)?.kind {
             return Some(None);
@@ -346,7 +365,7 @@ impl<'b> Block<'b> {
     /// Keeps the rows whose value passes a test.
     fn keep_passing(&mut self, view: View<'_>, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) {
         // Only rows without others that belong to them can be replaced.
-        if matches!(self.over, ParentRows::Known { .. }) || !self.above.is_empty() {
+        if matches!(self.parent_rows, ParentRows::Known { .. }) || !self.above.is_empty() {
             self.keep(|_, row| numbers.at(view, row).is_some_and(&test));
         } else {
             self.rows = self.rows.passing(view, numbers, test);
@@ -359,23 +378,23 @@ impl<'b> Block<'b> {
         let mut rows = self.rows.take_rows();
         let others = self.above.iter_mut();
         let mut others: Vec<Vec<u32>> = others.map(|above| above.rows.take_rows()).collect();
-        let mut of = if let ParentRows::Known { of, .. } = &mut self.over {
-            Some(of)
+        let mut parent_of = if let ParentRows::Known { parent_of, .. } = &mut self.parent_rows {
+            Some(parent_of)
         } else {
             None
         };
         let mut kept = 0;
         for i in 0..rows.len() {
             if rows.get(i).is_some_and(|row| wanted(i, *row)) {
-                // All lists swap the same places, and the rows that are kept stay in order.
+                // All lists swap the same entries, and the rows that are kept stay in order.
                 rows.swap(i, kept);
-                of.iter_mut().for_each(|of| of.swap(i, kept));
+                parent_of.iter_mut().for_each(|list| list.swap(i, kept));
                 others.iter_mut().for_each(|rows| rows.swap(i, kept));
                 kept += 1;
             }
         }
         rows.truncate(kept);
-        of.into_iter().for_each(|of| of.truncate(kept));
+        parent_of.into_iter().for_each(|list| list.truncate(kept));
         self.rows = Selection::Indices(rows);
         for (above, mut rows) in self.above.iter_mut().zip(others) {
             rows.truncate(kept);
@@ -394,7 +413,7 @@ impl<'b> Block<'b> {
         evaluator.truth(conjunct.condition, scratch) == Some(true)
     }
 
-    /// Returns whether the block is consistent: each row exists in the table and has a place, a
+    /// Returns whether the block is consistent: each row exists in the table and has a position, a
     /// document and, for child rows, a parent row. Each cell belongs to a column of a result row
     /// with `width` columns. The readers of blocks rely on this.
     pub fn is_sound(&self, width: usize) -> bool {
@@ -407,13 +426,13 @@ impl<'b> Block<'b> {
                 .iter()
                 .all(|projected_cell| projected_cell.column < width)
         };
-        let over = match &self.over {
-            ParentRows::Nothing | ParentRows::Unused => true,
-            ParentRows::Known { parents, of } => {
-                of.len() == self.rows.len()
-                    && of
+        let parent_rows = match &self.parent_rows {
+            ParentRows::None | ParentRows::Unused => true,
+            ParentRows::Known { parents, parent_of } => {
+                parent_of.len() == self.rows.len()
+                    && parent_of
                         .iter()
-                        .all(|(parent, _)| (*parent as usize) < parents.len())
+                        .all(|parent| (parent.cells as usize) < parents.len())
                     && parents.iter().all(|parent| fits(&parent.cells))
             }
         };
@@ -424,7 +443,7 @@ impl<'b> Block<'b> {
                 && fits(&above.cells)
         };
         lists
-            && over
+            && parent_rows
             && fits(&self.cells)
             && self.rows.span().end as usize <= len
             && self.above.iter().all(above)
@@ -435,8 +454,8 @@ impl<'b> Block<'b> {
     pub fn fill(&self, view: View<'_>, i: usize, scratch: &mut [Node]) {
         // Cells of an earlier row must not remain.
         scratch.fill(Node::NONE);
-        if let ParentRows::Known { .. } = self.over {
-            match self.over.parent(i) {
+        if let ParentRows::Known { .. } = self.parent_rows {
+            match self.parent_rows.parent(i) {
                 Some((parent, row)) => {
                     let table = parent.number;
                     project_cells(view, scratch, &parent.cells, Fragment { table, row });
@@ -455,22 +474,24 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Returns the position of a row: the place of its fragment (of the parent row for child rows),
-    /// then its order within that fragment.
-    pub fn place(&self, view: View<'_>, i: usize) -> (u32, u64) {
-        let (own, order) = (self.own_place(view, i), u64::from(self.order));
-        match &self.over {
-            ParentRows::Nothing => (own, order),
-            ParentRows::Unused | ParentRows::Known { .. } => (
-                self.entry(view, self.table.parent_preorder(), i),
-                // Child rows are ordered by their own place first, then by row template.
-                (u64::from(own) << 32) | order,
-            ),
+    /// Returns the position of a row in its batch.
+    pub fn position(&self, view: View<'_>, i: usize) -> RowPosition {
+        let (own, template) = (self.own_preorder(view, i), u64::from(self.template));
+        match &self.parent_rows {
+            ParentRows::None => RowPosition {
+                preorder: own,
+                within: template,
+            },
+            ParentRows::Unused | ParentRows::Known { .. } => RowPosition {
+                preorder: self.entry(view, self.table.parent_preorder(), i),
+                // Child rows are ordered by their own pre-order number, then by row template.
+                within: (u64::from(own) << 32) | template,
+            },
         }
     }
 
-    /// Returns the place of the fragment that has the cells of a row.
-    pub fn own_place(&self, view: View<'_>, i: usize) -> u32 {
+    /// Returns the position of the fragment that has the cells of a row.
+    pub fn own_preorder(&self, view: View<'_>, i: usize) -> u32 {
         self.entry(view, self.table.preorder(), i)
     }
 
@@ -506,7 +527,7 @@ impl<'b> Block<'b> {
 
     /// Returns whether no row has a node at a path.
     pub fn has_no_nodes(&self, path: usize) -> bool {
-        !self.block_of(path).has_all_nodes(path) && !self.over.has(path)
+        !self.block_of(path).has_all_nodes(path) && !self.parent_rows.has(path)
     }
 
     /// Returns the column of a path that ends in a leaf of the fragments.
@@ -586,7 +607,7 @@ impl<'b> Block<'b> {
         for path in paths {
             let source = self.block_of(*path);
             let Some(item) = source.item_of(*path) else {
-                if self.over.has(*path) {
+                if self.parent_rows.has(*path) {
                     return ConjunctColumns::Anything;
                 }
                 continue;
@@ -599,13 +620,13 @@ impl<'b> Block<'b> {
                 (Some(ItemKind::Constant(..)), _, found) => found,
                 (_, Some(column_view), found) => match (column_view.column().ids(), found) {
                     (Some(_), ConjunctColumns::Nothing) => {
-                        ConjunctColumns::Words(column_view, source.rows.rows().into_owned())
+                        ConjunctColumns::Texts(column_view, source.rows.rows().into_owned())
                     }
-                    (Some(_), ConjunctColumns::Words(other, rows))
+                    (Some(_), ConjunctColumns::Texts(other, rows))
                         // Two paths to one column still have one text for each row.
                         if std::ptr::eq(column_view.column(), other.column()) =>
                     {
-                        ConjunctColumns::Words(other, rows)
+                        ConjunctColumns::Texts(other, rows)
                     }
                     _ => return ConjunctColumns::Anything,
                 },
@@ -637,11 +658,11 @@ pub(super) fn rank_of(number: f64) -> i64 {
 impl ParentRows {
     /// Returns the parent cells of a row of the block, and the parent row.
     fn parent(&self, i: usize) -> Option<(&ParentCells, u32)> {
-        let ParentRows::Known { parents, of } = self else {
+        let ParentRows::Known { parents, parent_of } = self else {
             return None;
         };
-        let (parent, row) = *of.get(i)?;
-        Some((parents.get(parent as usize)?, row))
+        let parent = parent_of.get(i)?;
+        Some((parents.get(parent.cells as usize)?, parent.row))
     }
 
     /// Returns the number of tables and layout variants of the parent rows; 1 if they contribute no
@@ -649,7 +670,7 @@ impl ParentRows {
     fn variants(&self) -> usize {
         match self {
             ParentRows::Known { parents, .. } => parents.len(),
-            ParentRows::Nothing | ParentRows::Unused => 1,
+            ParentRows::None | ParentRows::Unused => 1,
         }
     }
 
@@ -657,8 +678,10 @@ impl ParentRows {
     /// `None` if it has none, which breaks an invariant.
     fn variant_of(&self, i: usize) -> Option<usize> {
         match self {
-            ParentRows::Known { of, .. } => of.get(i).map(|(parent, _)| *parent as usize),
-            ParentRows::Nothing | ParentRows::Unused => Some(0),
+            ParentRows::Known { parent_of, .. } => {
+                parent_of.get(i).map(|parent| parent.cells as usize)
+            }
+            ParentRows::None | ParentRows::Unused => Some(0),
         }
     }
 

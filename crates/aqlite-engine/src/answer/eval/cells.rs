@@ -12,12 +12,12 @@ use aqlite_rm::json::Scanner;
 
 /// The last node of a column, with the reference to its cell: a constant by table and item, or an
 /// object.
-pub(super) type ShownValue = Option<(Node, CellRef)>;
+pub(super) type LastCell = Option<(Node, CellRef)>;
 
 /// Adds a row to a result buffer.
 pub(super) fn append_row<'p: 'b, 'b>(
     result_buffer: &mut ResultBuffer,
-    shown: &mut [ShownValue],
+    last_cells: &mut [LastCell],
     evaluator: ConditionEvaluator<'p, 'b>,
     row: &[Node],
 ) -> u32 {
@@ -27,14 +27,14 @@ pub(super) fn append_row<'p: 'b, 'b>(
     let mut buffer = String::new();
     let (view, before) = (evaluator.view, evaluator.view.work().map(Work::spent));
     // A cell without its column of SELECT, or without its cache, would remain NULL.
-    if cells.len() != select.len() || shown.len() != select.len() {
+    if cells.len() != select.len() || last_cells.len() != select.len() {
         view.note_broken("a row of the result has not one cell for each column");
     }
-    for ((cell, column), shown) in cells.iter_mut().zip(select).zip(shown) {
+    for ((cell, column), last) in cells.iter_mut().zip(select).zip(last_cells) {
         *cell = match &column.value {
             ColumnValue::Expr(Expr::Path(path)) => {
                 let node = evaluator.view.node_at(row, *path);
-                node_cell_ref(evaluator.view, node, own, shown)
+                node_cell_ref(evaluator.view, node, own, last)
             }
             value => {
                 let cell = plain_cell(evaluator, value, row, &mut buffer);
@@ -46,20 +46,20 @@ pub(super) fn append_row<'p: 'b, 'b>(
         let spent = |work: &Work| work.spent().saturating_sub(before.unwrap_or_default());
         let is_within = view
             .work()
-            .is_none_or(|work| work.bounds_cells(spent(work)));
-        if !is_within || !view.bounds_bytes(own.size()) {
+            .is_none_or(|work| work.allows_cells(spent(work)));
+        if !is_within || !view.allows_bytes(own.size()) {
             break;
         }
     }
     start as u32
 }
 
-/// Returns the reference to the cell of a node. `shown` caches the last constant or object.
+/// Returns the reference to the cell of a node. `last` caches the last constant or object.
 pub(super) fn node_cell_ref(
     view: View<'_>,
     node: Node,
     own: &mut Dictionary,
-    shown: &mut ShownValue,
+    last: &mut LastCell,
 ) -> CellRef {
     let Fragment { table: number, row } = node.fragment;
     let table = view.batch.stored_table(number);
@@ -75,31 +75,33 @@ pub(super) fn node_cell_ref(
                 CellRef::Null
             }
         },
-        Some((_, ItemKind::Constant(..))) => match *shown {
-            Some((known, held)) if (known.fragment.table, known.item) == (number, node.item) => {
-                held
+        Some((_, ItemKind::Constant(..))) => match *last {
+            Some((known, cell_ref))
+                if (known.fragment.table, known.item) == (number, node.item) =>
+            {
+                cell_ref
             }
-            _ => shown_as(view, node, own, shown),
+            _ => write_cell(view, node, own, last),
         },
         // Consecutive rows often repeat an object, once for each match inside it. It is written
         // once.
-        Some(_) => match *shown {
-            Some((known, held)) if known == node => held,
-            _ => shown_as(view, node, own, shown),
+        Some(_) => match *last {
+            Some((known, cell_ref)) if known == node => cell_ref,
+            _ => write_cell(view, node, own, last),
         },
         // No node, or a value that is derived from an EHR.
         None => CellRef::of(&cell_of(view, node, &mut String::new()), own),
     }
 }
 
-fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut ShownValue) -> CellRef {
+fn write_cell(view: View<'_>, node: Node, own: &mut Dictionary, last: &mut LastCell) -> CellRef {
     let mut buffer = String::new();
     let cell = cell_of(view, node, &mut buffer);
     // The dictionary hashes the text, and compares it with an equal one.
     view.count(of_texts(cell.text_bytes()));
-    let held = CellRef::of(&cell, own);
-    *shown = Some((node, held));
-    held
+    let cell_ref = CellRef::of(&cell, own);
+    *last = Some((node, cell_ref));
+    cell_ref
 }
 
 /// Returns the cell of a column; `buffer` receives a text that is created for the cell.

@@ -73,7 +73,7 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
         let before = spent();
         for term in terms {
             let units = spent().saturating_sub(before);
-            if self.view.work().is_some_and(|work| !work.bounds_row(units)) {
+            if self.view.work().is_some_and(|work| !work.allows_row(units)) {
                 return None;
             }
             match self.truth(term, row) {
@@ -100,7 +100,7 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
             view: self.view,
         };
         let passes = plan
-            .checks
+            .columns
             .iter()
             .all(|(column, predicate)| at(*column).is_some_and(|n| predicates.holds(predicate, n)));
         passes
@@ -128,7 +128,7 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
                 // is made.
                 if self.view.work().is_some_and(|work| {
                     let units = function::units(*function, arguments.len(), bytes);
-                    !work.compare(units, &mut 0)
+                    !work.add_comparison(units, &mut 0)
                 }) {
                     return Value::Null;
                 }
@@ -200,7 +200,7 @@ pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) ->
                 let passed = (from.len() - start.len()) as u64 / 8;
                 back = Some((start, next));
                 (rest, at) = (start, next);
-                if work.is_some_and(|work| !work.compare(1 + passed, &mut units)) {
+                if work.is_some_and(|work| !work.add_comparison(1 + passed, &mut units)) {
                     return false;
                 }
             }

@@ -17,7 +17,7 @@ pub(super) struct Distinct {
     /// their number.
     of_texts: HashMap<(u8, u32), u32>,
     /// The numbers of the identities of dictionary entries of the batch.
-    of_words: HashMap<u32, u32>,
+    of_dictionary_texts: HashMap<u32, u32>,
     seen: HashSet<Box<[u32]>>,
     bytes: usize,
     buffer: String,
@@ -50,7 +50,7 @@ impl Distinct {
         self.bytes
             + self.identities.size()
             + (self.of_texts.len() * size_of::<((u8, u32), u32)>()
-                + self.of_words.len() * size_of::<(u32, u32)>())
+                + self.of_dictionary_texts.len() * size_of::<(u32, u32)>())
                 * 2
     }
 
@@ -60,8 +60,8 @@ impl Distinct {
     }
 
     /// Discards the cached dictionary entries, because another batch follows.
-    pub fn forget_words(&mut self) {
-        self.of_words.clear();
+    pub fn forget_dictionary_texts(&mut self) {
+        self.of_dictionary_texts.clear();
     }
 
     fn number_of(&mut self, result_buffer: &ResultBuffer, held: CellRef, work: &Work) -> u32 {
@@ -72,9 +72,9 @@ impl Distinct {
             CellRef::Json(id) => Some((2, id)),
             _ => None,
         };
-        // The identity of a id or text is computed once and then found by number.
+        // The identity of a text is computed once and then found by number.
         let known = match held {
-            CellRef::Word(id) => self.of_words.get(&id),
+            CellRef::DictionaryText(id) => self.of_dictionary_texts.get(&id),
             _ => text.and_then(|text| self.of_texts.get(&text)),
         };
         if let Some(known) = known {
@@ -84,8 +84,8 @@ impl Distinct {
         identity(&result_buffer.cell(held), &mut self.buffer);
         work.add(self.buffer.len() as u64);
         let number = self.identities.number_of(&self.buffer);
-        if let CellRef::Word(id) = held {
-            self.of_words.insert(id, number);
+        if let CellRef::DictionaryText(id) = held {
+            self.of_dictionary_texts.insert(id, number);
         }
         if let Some(text) = text {
             self.of_texts.insert(text, number);

@@ -292,7 +292,7 @@ impl<'p, 'b> Expander<'p, 'b> {
                     rows.append(self.expand(trie, child, instance, &passing));
                 }
                 // One row more than allowed is sufficient to notice the excess.
-                rows.len() <= self.max_rows && self.view.bounds_overdue()
+                rows.len() <= self.max_rows && self.view.allows_overdue_work()
             },
         );
         rows

@@ -63,9 +63,9 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
             let time = now.strip_suffix(zone(now))?;
             // Hosts measure in microseconds; the text has milliseconds.
             let time = time.get(..MILLISECONDS).unwrap_or(time);
-            Value::Text(format!("{time}{}", difference(now)).into())
+            Value::Text(format!("{time}{}", utc_offset(now)).into())
         }
-        Function::CurrentTimezone => Value::Text(difference(now).to_owned().into()),
+        Function::CurrentTimezone => Value::Text(utc_offset(now).to_owned().into()),
     };
     Some(value)
 }
@@ -138,8 +138,8 @@ fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
     )
 }
 
-/// Returns the time zone as `±hh:mm`.
-fn difference(now: &str) -> &str {
+/// Returns the offset of a time from UTC as `±hh:mm`.
+fn utc_offset(now: &str) -> &str {
     match zone(now) {
         "Z" => "+00:00",
         zone => zone,

@@ -4,7 +4,7 @@
 //! A projection finds the rows of many documents before it knows their order. The text of an object
 //! can have megabytes, so objects of rows outside the window are never written.
 
-use super::cells::{ShownValue, node_cell_ref};
+use super::cells::{LastCell, node_cell_ref};
 use super::node::{Node, View};
 use super::templates::Abort;
 use crate::answer::result::ResultBuffer;
@@ -62,7 +62,7 @@ impl LateObjects {
         let shown = rows.get(self.window.start..end).unwrap_or_default();
         let shown: HashSet<u32> = shown.iter().copied().collect();
         let columns = self.found.iter().map(|late| late.column + 1).max();
-        let mut last: Vec<ShownValue> = vec![None; columns.unwrap_or_default()];
+        let mut last: Vec<LastCell> = vec![None; columns.unwrap_or_default()];
         for LateObject {
             row,
             column,
@@ -83,7 +83,7 @@ impl LateObjects {
                 continue;
             };
             *cell = node_cell_ref(view, object, texts, last);
-            if !view.bounds_bytes(texts.size()) {
+            if !view.allows_bytes(texts.size()) {
                 break;
             }
             check()?;

@@ -6,6 +6,10 @@
 //! item of the layout that fills it. If one repeated group decided besides, the templates are those
 //! of its child rows, and the cells of the parent row are added to each. Otherwise each fragment is
 //! walked ([`Expander::walked`]).
+//!
+//! In a table with the merged layout `[a, b, c]`, where bitmap 0 contains the rows with `b`, the path
+//! `items[b]/value` has two variants. Rows in bitmap 0 share a row template whose cell is the item of
+//! the value of `b`. The others share one without that cell, which stays NULL.
 
 use super::expand::Expander;
 use super::node::{Node, PresenceTests};
@@ -51,8 +55,8 @@ pub(super) enum Start {
 
 impl Start {
     /// Returns the start of the expansion in the child rows of a repeated group.
-    pub fn in_children(over: &GroupExpansion) -> Start {
-        Start::Child(over.step, over.matching)
+    pub fn in_children(expansion: &GroupExpansion) -> Start {
+        Start::Child(expansion.step, expansion.matching)
     }
 }
 
@@ -171,7 +175,7 @@ impl<'p, 'b> Expander<'p, 'b> {
         // The root of a trie always keeps its row (`Mode::Left`), so the range is known. If it is
         // not, the fragments are walked.
         let below = group_path.below?;
-        let without = [
+        let childless_cells = [
             group_path.cells.get(..below.start)?,
             group_path.cells.get(below.end..)?,
         ]
@@ -181,8 +185,8 @@ impl<'p, 'b> Expander<'p, 'b> {
             group,
             step,
             matching,
-            with: group_path.cells.into(),
-            without,
+            parent_cells: group_path.cells.into(),
+            childless_cells,
         })
     }
 

@@ -382,7 +382,7 @@ impl<'p> Run<'p> {
             // Texts are read now, so that all parts that the result needs are wanted by now.
             self.output.switch_batch(View::new(batch));
         }
-        self.output.fetch_words();
+        self.output.fetch_texts();
         if self.failure.is_none() && self.work.is_over() {
             self.failure = self.work.check().err();
         }
@@ -446,7 +446,7 @@ impl<'p> Run<'p> {
         ehrs: Option<&[u32]>,
         visit: RowVisit<'_>,
     ) -> Progress {
-        self.output.hold();
+        self.output.keep_nodes();
         let progress = self.advance_on(batch, ehrs);
         self.output
             .release(self.plan, View::new(batch), self.is_backward, visit);

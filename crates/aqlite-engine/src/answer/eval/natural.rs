@@ -43,9 +43,9 @@ pub(super) fn power_of_two(exponent: i32) -> f64 {
 pub(super) fn whole(words: Vec<u32>, exponent: i32) -> Option<String> {
     let mut scaled = Natural(words);
     powers(2, u64::from(exponent.max(0).unsigned_abs()))
-        .for_each(|power| scaled.times_plus(power, 0));
+        .for_each(|power| scaled.multiply_add(power, 0));
     let is_whole =
-        powers(2, u64::from(exponent.min(0).unsigned_abs())).all(|power| scaled.over(power) == 0);
+        powers(2, u64::from(exponent.min(0).unsigned_abs())).all(|power| scaled.divide(power) == 0);
     let digits = scaled.digits();
     is_whole.then(|| {
         if digits.is_empty() {
@@ -67,8 +67,9 @@ fn powers(base: u32, exponent: u64) -> impl Iterator<Item = u32> {
 struct Natural(Vec<u32>);
 
 impl Natural {
-    fn times_plus(&mut self, factor: u32, more: u32) {
-        let mut carry = u64::from(more);
+    /// Multiplies by `factor`, then adds `summand`.
+    fn multiply_add(&mut self, factor: u32, summand: u32) {
+        let mut carry = u64::from(summand);
         for word in &mut self.0 {
             // A product of 32-bit numbers and a carry of 32 bits fit into 64 bits.
             carry += u64::from(*word) * u64::from(factor);
@@ -81,7 +82,7 @@ impl Natural {
     }
 
     /// Divides by a number, and returns the remainder.
-    fn over(&mut self, divisor: u32) -> u32 {
+    fn divide(&mut self, divisor: u32) -> u32 {
         let mut rest = 0;
         for word in self.0.iter_mut().rev() {
             // The rest is below the divisor, so the quotient fits into 32 bits.
@@ -96,7 +97,7 @@ impl Natural {
         let mut groups = Vec::new();
         while self.0.iter().any(|word| *word != 0) {
             // Each group has nine decimal digits, and the lowest group comes first.
-            groups.push(self.over(1_000_000_000));
+            groups.push(self.divide(1_000_000_000));
         }
         let digits: String = groups
             .iter()

@@ -117,13 +117,13 @@ impl<'b> View<'b> {
     }
 
     /// Ends the run with an error if it would hold more than the permitted bytes. Returns false then.
-    pub fn bounds_bytes(self, bytes: usize) -> bool {
-        self.work.is_none_or(|work| work.bounds_bytes(bytes))
+    pub fn allows_bytes(self, bytes: usize) -> bool {
+        self.work.is_none_or(|work| work.allows_bytes(bytes))
     }
 
     /// Checks the work that was spent since a pause became due. Returns false if the run is over.
-    pub fn bounds_overdue(self) -> bool {
-        self.work.is_none_or(Work::bounds_overdue)
+    pub fn allows_overdue_work(self) -> bool {
+        self.work.is_none_or(Work::allows_overdue_work)
     }
 
     /// Returns whether the run has exceeded a limit.

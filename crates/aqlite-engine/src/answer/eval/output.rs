@@ -5,7 +5,8 @@ mod memory;
 mod partial;
 
 use super::accumulator::order_at;
-use super::cells::{ShownValue, append_row, node_of};
+use super::block::RowPosition;
+use super::cells::{LastCell, append_row, node_of};
 use super::close::Closing;
 use super::condition::ConditionEvaluator;
 use super::distinct::Distinct;
@@ -38,7 +39,7 @@ pub(super) struct OutRow {
     /// The rank and prefix of the first sort key, inverted for a descending order. It decides most
     /// comparisons.
     lead: u128,
-    order: Order,
+    order: RowOrder,
 }
 
 const UNMADE: u32 = u32::MAX;
@@ -53,20 +54,20 @@ const BEFORE_WINDOW_BYTES: usize = 1 << 20;
 
 /// The default order of a row. Rows are compared by the fields in turn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Order {
+pub(super) struct RowOrder {
     /// The position of the row among all rows of the run; that of its first document in a join.
-    pub place: u64,
+    pub position: u64,
     /// The order of rows with the same position; 0 if rows arrive in order.
-    pub then: u64,
+    pub within: u64,
     /// The number of the row in order of arrival; 0 if the other fields decide.
     pub arrival: u64,
 }
 
-impl Order {
+impl RowOrder {
     /// Returns the order of the row if its positions follow `positions` others.
-    pub fn behind(self, positions: u64) -> Order {
-        let place = self.place.saturating_add(positions);
-        Order { place, ..self }
+    pub fn behind(self, positions: u64) -> RowOrder {
+        let position = self.position.saturating_add(positions);
+        RowOrder { position, ..self }
     }
 }
 
@@ -74,13 +75,13 @@ impl Order {
 #[derive(Clone)]
 pub(super) struct Output {
     result_buffer: ResultBuffer,
-    /// The constant that each column had last.
-    shown: Vec<ShownValue>,
+    /// For each column, the last constant or object and its cell, which the next row often repeats.
+    last_cells: Vec<LastCell>,
     /// The rows of the result buffer in their final order, if rows arrive in that order.
-    ready: Vec<u32>,
+    final_rows: Vec<u32>,
     /// The identities of the rows, for DISTINCT.
     distinct: Distinct,
-    /// The length of the prefix of `ready` that has no duplicates.
+    /// The length of the prefix of `final_rows` that has no duplicates.
     deduplicated: usize,
     /// Whether rows can be removed again, so that duplicates must stay: the set of identities
     /// cannot forget a row.
@@ -89,18 +90,19 @@ pub(super) struct Output {
     key_bytes: usize,
     rows: Vec<OutRow>,
     /// Whether the rows are sorted.
-    sorted: bool,
+    is_sorted: bool,
     /// The sort keys of the rows, one row after the other.
     keys: Vec<SortKey>,
     /// The nodes of the rows without cells, one row after the other.
     nodes: Vec<Node>,
     groups: Vec<Group>,
-    by_key: HashMap<String, usize>,
-    grouped: bool,
+    /// The index of each group by its grouping key.
+    group_by_key: HashMap<String, usize>,
+    is_grouped: bool,
     /// For each column, the first column with the same aggregate, which alone is computed.
     first_of: Vec<usize>,
     /// Whether rows keep their nodes, for a consumer that needs no cells.
-    held: bool,
+    keeps_nodes: bool,
     /// The number of rows that [`Output::release`] has passed on.
     released: u64,
     /// The documents of the rows, if only these are needed.
@@ -123,21 +125,21 @@ impl Output {
     pub fn new(query: &Query) -> Output {
         Output {
             result_buffer: ResultBuffer::new(query.select.len()),
-            shown: vec![None; query.select.len()],
-            ready: Vec::new(),
+            last_cells: vec![None; query.select.len()],
+            final_rows: Vec::new(),
             distinct: Distinct::default(),
             deduplicated: 0,
             keeps_duplicates: false,
             key_bytes: 0,
             rows: Vec::new(),
-            sorted: true,
+            is_sorted: true,
             keys: Vec::new(),
             nodes: Vec::new(),
             groups: Vec::new(),
-            by_key: HashMap::new(),
-            grouped: query.is_grouped(),
+            group_by_key: HashMap::new(),
+            is_grouped: query.is_grouped(),
             first_of: first_of(query),
-            held: false,
+            keeps_nodes: false,
             released: 0,
             documents: None,
             grouped_bytes: 0,
@@ -156,7 +158,7 @@ impl Output {
 
     /// Returns the number of rows or groups.
     pub fn len(&self) -> usize {
-        self.ready.len() + self.rows.len() + self.groups.len()
+        self.final_rows.len() + self.rows.len() + self.groups.len()
     }
 
     /// Reserves memory for `rows` more rows, as far as the output holds them at once.
@@ -170,7 +172,7 @@ impl Output {
             rows.min(most_held(wanted, plan.query.order.len()))
                 .max(at_once)
         });
-        if !self.grouped && !self.is_plain(plan) && self.documents.is_none() {
+        if !self.is_grouped && !self.is_plain(plan) && self.documents.is_none() {
             self.rows.reserve(rows);
             self.keys.reserve(rows * plan.query.order.len());
             self.nodes.reserve(wanted.map_or(0, |_| rows * plan.width));
@@ -182,7 +184,7 @@ impl Output {
     pub fn is_full(&mut self, plan: &Plan, work: &Work) -> bool {
         let is_full = self.missing(plan) == Some(0);
         // Duplicates that are not removed yet count as rows, so the window may not be full.
-        if is_full && plan.query.distinct && self.deduplicated < self.ready.len() {
+        if is_full && plan.query.distinct && self.deduplicated < self.final_rows.len() {
             self.remove_duplicates(plan, work);
             return self.missing(plan) == Some(0);
         }
@@ -204,12 +206,14 @@ impl Output {
         budget: &Budget,
         work: &Work,
     ) -> Result<(), QueryError> {
-        let new = self.ready.len() - self.deduplicated;
+        let new = self.final_rows.len() - self.deduplicated;
         let is_due = new >= DUPLICATES || new * plan.query.select.len() >= DUPLICATE_CELLS;
         if plan.query.distinct && !self.keeps_duplicates && is_due {
             self.remove_duplicates(plan, work);
         }
-        if self.ready.len() >= BEFORE_WINDOW || self.result_buffer.bytes() >= BEFORE_WINDOW_BYTES {
+        if self.final_rows.len() >= BEFORE_WINDOW
+            || self.result_buffer.bytes() >= BEFORE_WINDOW_BYTES
+        {
             self.discard_before_window(plan);
         }
         budget.check(self.len(), self.bytes())
@@ -222,12 +226,13 @@ impl Output {
         if before == 0 || plan.query.distinct || self.keeps_duplicates {
             return;
         }
-        let count = usize::try_from(before).map_or(self.ready.len(), |n| n.min(self.ready.len()));
-        let kept = self.ready.split_off(count);
+        let count =
+            usize::try_from(before).map_or(self.final_rows.len(), |n| n.min(self.final_rows.len()));
+        let kept = self.final_rows.split_off(count);
         self.result_buffer.keep(kept.iter().copied());
-        self.ready = (0..kept.len() as u32).collect();
+        self.final_rows = (0..kept.len() as u32).collect();
         // The texts of the result buffer have new numbers, which the cache does not know.
-        self.shown.fill(None);
+        self.last_cells.fill(None);
         self.discarded_rows += count as u64;
         self.skip(count as u64);
     }
@@ -235,18 +240,21 @@ impl Output {
     /// Removes the duplicates from a query with DISTINCT that has neither order nor aggregates, and
     /// their texts.
     pub fn remove_duplicates(&mut self, plan: &Plan, work: &Work) {
-        if !plan.query.distinct || !self.is_plain(plan) || self.deduplicated == self.ready.len() {
+        if !plan.query.distinct
+            || !self.is_plain(plan)
+            || self.deduplicated == self.final_rows.len()
+        {
             return;
         }
-        let new = self.ready.split_off(self.deduplicated);
+        let new = self.final_rows.split_off(self.deduplicated);
         let kept: Vec<u32> = new
             .into_iter()
             .filter(|row| self.distinct.is_new(&self.result_buffer, *row, work))
             .collect();
         let start = self.deduplicated as u32;
         self.result_buffer.keep_behind(self.deduplicated, &kept);
-        self.ready.extend(start..start + kept.len() as u32);
-        self.deduplicated = self.ready.len();
+        self.final_rows.extend(start..start + kept.len() as u32);
+        self.deduplicated = self.final_rows.len();
     }
 
     /// Returns the number of rows that a query for its first rows still needs; `None` for other
@@ -306,21 +314,21 @@ impl Output {
 
     /// Returns the end of the rows of a plain query, for [`Output::truncate_to`].
     pub fn end(&self) -> (usize, usize) {
-        (self.result_buffer.len(), self.ready.len())
+        (self.result_buffer.len(), self.final_rows.len())
     }
 
     /// Removes the rows of a plain query that were added after an end, because they are made again
     /// in smaller parts. Their texts stay for them, so the cost does not depend on earlier rows.
-    pub fn make_again_from(&mut self, (cells, ready): (usize, usize)) {
-        self.ready.truncate(ready);
+    pub fn make_again_from(&mut self, (cells, final_rows): (usize, usize)) {
+        self.final_rows.truncate(final_rows);
         self.result_buffer.keep_behind(cells, &[]);
     }
 
     /// Removes the rows of a plain query that were added after an end, and their texts.
-    pub fn truncate_to(&mut self, (cells, ready): (usize, usize)) {
-        self.ready.truncate(ready);
+    pub fn truncate_to(&mut self, (cells, final_rows): (usize, usize)) {
+        self.final_rows.truncate(final_rows);
         // The removed texts lose their numbers, so the caches that use these are emptied.
-        self.shown.fill(None);
+        self.last_cells.fill(None);
         self.distinct.forget_texts();
         self.result_buffer.keep(0..cells as u32);
     }
@@ -328,24 +336,24 @@ impl Output {
     /// Prepares the output for the rows of another batch.
     pub fn switch_batch(&mut self, view: View<'_>) {
         self.result_buffer.switch_batch(view.batch.texts());
-        self.distinct.forget_words();
-        self.shown.fill(None);
+        self.distinct.forget_dictionary_texts();
+        self.last_cells.fill(None);
     }
 
     /// Reads the texts of a checkpoint that the rows refer to, so that later reads cannot fail.
-    pub fn fetch_words(&self) {
-        self.result_buffer.fetch_words();
+    pub fn fetch_texts(&self) {
+        self.result_buffer.fetch_texts();
     }
 
     /// Returns whether a query is plain: its rows are output in order of arrival, and only their
     /// cells are needed.
     pub fn is_plain(&self, plan: &Plan) -> bool {
-        !self.grouped && !self.held && plan.single && plan.query.order.is_empty()
+        !self.is_grouped && !self.keeps_nodes && plan.single && plan.query.order.is_empty()
     }
 
     /// Returns the result buffer for rows of a plain query, and the list of their numbers.
     pub fn result_buffer(&mut self) -> (&mut ResultBuffer, &mut Vec<u32>) {
-        (&mut self.result_buffer, &mut self.ready)
+        (&mut self.result_buffer, &mut self.final_rows)
     }
 
     /// Adds a row that passed WHERE. `order` is its default order, if rows do not arrive in that
@@ -364,18 +372,23 @@ impl Output {
             evaluator
                 .view
                 .count(CELL / 2 * evaluator.plan.query.select.len() as u64);
-            let number = append_row(&mut self.result_buffer, &mut self.shown, evaluator, row);
-            return self.ready.push(number);
+            let number = append_row(
+                &mut self.result_buffer,
+                &mut self.last_cells,
+                evaluator,
+                row,
+            );
+            return self.final_rows.push(number);
         }
         self.position += 1;
         let order = match order {
-            None => Order {
-                place: self.position,
-                ..Order::default()
+            None => RowOrder {
+                position: self.position,
+                ..RowOrder::default()
             },
-            Some((place, then)) => Order {
-                place,
-                then,
+            Some((position, within)) => RowOrder {
+                position,
+                within,
                 arrival: self.position,
             },
         };
@@ -387,16 +400,16 @@ impl Output {
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
-        place: (u32, u64),
+        position: RowPosition,
     ) {
-        self.push_row_in(evaluator, row, order_at(self.position, place));
+        self.push_row_in(evaluator, row, order_at(self.position, position));
     }
 
     fn push_row_in<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
-        order: Order,
+        order: RowOrder,
     ) {
         let query = &evaluator.plan.query;
         if let Some(documents) = &mut self.documents {
@@ -410,12 +423,12 @@ impl Output {
         evaluator
             .view
             .count(CELL / 2 * (made + 2 * query.order.len()) as u64);
-        let held = match query.order.is_empty() {
+        let held_bytes = match query.order.is_empty() {
             true => 0,
             false => self.bytes(),
         };
-        let keys = order_keys(evaluator, row, held);
-        if self.grouped {
+        let keys = order_keys(evaluator, row, held_bytes);
+        if self.is_grouped {
             return self.add_to_group(evaluator, row, keys.collect(), order);
         }
         match self.wanted(evaluator.plan) {
@@ -433,7 +446,12 @@ impl Output {
                 }
             }
             None => {
-                let number = append_row(&mut self.result_buffer, &mut self.shown, evaluator, row);
+                let number = append_row(
+                    &mut self.result_buffer,
+                    &mut self.last_cells,
+                    evaluator,
+                    row,
+                );
                 self.push(query, (number, 0), keys, order);
             }
         }
@@ -444,7 +462,7 @@ impl Output {
         query: &Query,
         (cells, nodes): (u32, u32),
         keys: impl Iterator<Item = SortKey>,
-        order: Order,
+        order: RowOrder,
     ) {
         let start = self.keys.len();
         // Without ORDER BY, rows have no keys and the divisor is 0.
@@ -468,7 +486,7 @@ impl Output {
                     key.lead()
                 }
             });
-        self.sorted = false;
+        self.is_sorted = false;
         self.rows.push(OutRow {
             cells,
             nodes,
@@ -480,7 +498,7 @@ impl Output {
 
     /// Returns the number of rows that are kept as nodes; `None` if rows become cells at once.
     fn wanted(&self, plan: &Plan) -> Option<usize> {
-        if self.held {
+        if self.keeps_nodes {
             Some(usize::MAX)
         } else {
             best_of(&plan.query).or(first_of_join(plan))
@@ -488,8 +506,8 @@ impl Output {
     }
 
     /// Makes rows keep their nodes until [`Output::release`].
-    pub fn hold(&mut self) {
-        self.held = true;
+    pub fn keep_nodes(&mut self) {
+        self.keeps_nodes = true;
     }
 
     /// Passes the nodes of the held rows to a visitor in default order, or backward, and removes the
@@ -531,7 +549,7 @@ impl Output {
 
     /// Makes the cells that are still missing; for a top-k query only those of the best rows.
     pub fn make_cells<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>) {
-        let Some(wanted) = self.wanted(evaluator.plan).filter(|_| !self.held) else {
+        let Some(wanted) = self.wanted(evaluator.plan).filter(|_| !self.keeps_nodes) else {
             return;
         };
         if self.rows.len() > wanted {
@@ -548,7 +566,12 @@ impl Output {
                 self.broken = Some("a row without cells has no nodes");
                 return;
             };
-            row.cells = append_row(&mut self.result_buffer, &mut self.shown, evaluator, nodes);
+            row.cells = append_row(
+                &mut self.result_buffer,
+                &mut self.last_cells,
+                evaluator,
+                nodes,
+            );
         }
         self.nodes.clear();
         self.drop_unused_cells();
@@ -556,16 +579,16 @@ impl Output {
 
     /// Removes the cells of rows that were removed, if they are most of the result buffer.
     fn drop_unused_cells(&mut self) {
-        let used = self.ready.len() + self.rows.len();
+        let used = self.final_rows.len() + self.rows.len();
         if self.result_buffer.len() <= used.saturating_mul(4).max(1024) {
             return;
         }
-        self.shown.fill(None);
+        self.last_cells.fill(None);
         let cells = self.rows.iter().map(|row| row.cells);
         self.result_buffer
-            .keep(self.ready.iter().copied().chain(cells));
+            .keep(self.final_rows.iter().copied().chain(cells));
         let cells = self.rows.iter_mut().map(|row| &mut row.cells);
-        for (row, number) in self.ready.iter_mut().chain(cells).zip(0..) {
+        for (row, number) in self.final_rows.iter_mut().chain(cells).zip(0..) {
             *row = number;
         }
     }
@@ -603,14 +626,14 @@ impl Output {
 
     /// Sorts the rows: by ORDER BY (NULL last for ASC, first for DESC), then in default order.
     pub fn sort(&mut self, query: &Query, work: &Work) {
-        if !self.sorted {
+        if !self.is_sorted {
             work.add(units_of_sort(self.rows.len(), query.order.len()));
         }
         self.sort_rows(query);
     }
 
     fn sort_rows(&mut self, query: &Query) {
-        if std::mem::replace(&mut self.sorted, true) {
+        if std::mem::replace(&mut self.is_sorted, true) {
             return;
         }
         // Rows arrive in commit order, which mostly is the order of their times. A reversed list
@@ -622,8 +645,8 @@ impl Output {
     }
 
     /// Advances the position of the next batch by the number of positions in the last one.
-    pub fn advance_position(&mut self, places: u64) {
-        self.position = self.position.saturating_add(places);
+    pub fn advance_position(&mut self, positions: u64) {
+        self.position = self.position.saturating_add(positions);
     }
 
     /// Sorts the rows, removes duplicates and applies the window: all steps that [`Output::close`]
@@ -663,7 +686,7 @@ impl Output {
 
     /// Returns whether the rows are sorted.
     pub fn is_sorted(&self) -> bool {
-        self.sorted
+        self.is_sorted
     }
 
     /// Takes the rows to sort them. Rows arrive in commit order, which mostly is the order of their
@@ -677,12 +700,12 @@ impl Output {
 
     /// Stores the sorted rows.
     pub fn put_rows(&mut self, rows: Vec<OutRow>) {
-        (self.rows, self.sorted) = (rows, true);
+        (self.rows, self.is_sorted) = (rows, true);
     }
 
     /// Returns the numbers of the rows of the result buffer in their order. Sort keys are dropped.
     pub fn rows_in_order(&mut self) -> Vec<u32> {
-        let mut rows = std::mem::take(&mut self.ready);
+        let mut rows = std::mem::take(&mut self.final_rows);
         rows.extend(std::mem::take(&mut self.rows).iter().map(|row| row.cells));
         rows
     }
@@ -714,11 +737,11 @@ pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRo
     a.lead.cmp(&b.lead).then_with(all)
 }
 
-/// Makes the keys of a row for ORDER BY. `held` is the number of bytes that the output holds.
+/// Makes the keys of a row for ORDER BY. `held_bytes` is the number of bytes that the output holds.
 fn order_keys<'p: 'b, 'b>(
     evaluator: ConditionEvaluator<'p, 'b>,
     row: &[Node],
-    mut held: usize,
+    mut held_bytes: usize,
 ) -> impl Iterator<Item = SortKey> {
     let view = evaluator.view;
     evaluator.plan.query.order.iter().map(move |by| {
@@ -727,8 +750,8 @@ fn order_keys<'p: 'b, 'b>(
             return SortKey::Null;
         }
         let key = order_key(evaluator, &by.key, row);
-        held += key.text_bytes();
-        match view.bounds_bytes(held) {
+        held_bytes += key.text_bytes();
+        match view.allows_bytes(held_bytes) {
             true => key,
             false => SortKey::Null,
         }

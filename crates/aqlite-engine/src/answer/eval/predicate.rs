@@ -72,7 +72,7 @@ impl<'p, 'b> PredicateEvaluator<'p, 'b> {
         let units = (text.len() as u64).saturating_mul(regex.steps() as u64);
         self.view
             .work()
-            .is_none_or(|work| work.compare(units, &mut 0))
+            .is_none_or(|work| work.add_comparison(units, &mut 0))
             && regex.matches(text)
     }
 

@@ -8,7 +8,7 @@ use super::late_objects::LateObjects;
 use super::node::{Node, View};
 use super::output::Output;
 use super::scope::Scope;
-use super::templates::{Abort, ByTemplate};
+use super::templates::{Abort, RowTemplateEvaluator};
 use super::work::of_texts;
 use crate::answer::plan_cache::{Cells, LayoutVariant};
 use crate::answer::query::{ClassExpr, ColumnValue, Expr};
@@ -23,28 +23,29 @@ use std::rc::Rc;
 pub(super) struct Projection<'o, 'b> {
     expander: Expander<'b, 'b>,
     result_buffer: &'o mut ResultBuffer,
-    ready: &'o mut Vec<u32>,
+    final_rows: &'o mut Vec<u32>,
     /// The objects that are written last; `None` if DISTINCT needs the cells of all rows.
     late: Option<LateObjects>,
-    /// The sort key of each row: its preorder in the upper 32 bits, its number in the lower ones.
-    marks: Vec<u64>,
+    /// The sort key of each row: its pre-order number in the upper 32 bits, its number in the result
+    /// buffer in the lower ones.
+    sort_keys: Vec<u64>,
     /// The constant cells of every row, by column of SELECT.
     constants: Vec<(usize, CellRef)>,
     /// The columns of SELECT with paths of the anchor, each with the path.
     own: Vec<(usize, usize)>,
-    above: Vec<ContextColumns<'b>>,
+    above: Vec<AboveColumns<'b>>,
     /// Columns whose path equals that of another column, each with that column. So a long text is
     /// read once.
     repeated: Vec<(usize, usize)>,
 }
 
 /// The columns of SELECT with paths of a variable above the anchor.
-struct ContextColumns<'b> {
+struct AboveColumns<'b> {
     class: Cls,
     paths: Vec<(usize, usize)>,
     trie: &'b Trie,
     /// The cell sources for each table and layout variant.
-    known: Vec<VariantSources<'b>>,
+    sources_by_variant: Vec<VariantSources<'b>>,
     /// The index of the cell sources that were used last.
     last: usize,
     /// A buffer for the fragments of some rows.
@@ -72,7 +73,7 @@ enum CellSource<'b> {
     Tree(u32),
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Returns the projection of a query that shows paths of one anchor, literals, and paths of
     /// variables above the anchor with one row each. `None` for any other query.
     pub fn projection<'o>(
@@ -90,18 +91,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let tries = self.plan.tries.iter();
         let above = tries
             .filter(|trie| trie.variable != anchor.variable)
-            .map(|trie| self.context_columns(trie, scope))
+            .map(|trie| self.above_columns(trie, scope))
             .collect::<Option<_>>()?;
         let late = output.window_of_next(self.plan).map(LateObjects::new);
-        let (result_buffer, ready) = output.result_buffer();
+        let (result_buffer, final_rows) = output.result_buffer();
         Some(Projection {
             late,
             expander: self.expander(self.view()),
             constants: self.constant_cells(result_buffer)?,
             result_buffer,
-            ready,
-            marks: Vec::new(),
-            own: self.shown(anchor.variable),
+            final_rows,
+            sort_keys: Vec::new(),
+            own: self.columns_of(anchor.variable),
             above,
             repeated: self.repeated(),
         })
@@ -109,18 +110,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Returns the columns of a variable above the anchor; `None` if it can have several rows in a
     /// document.
-    fn context_columns(&self, trie: &'p Trie, scope: &Scope<'b>) -> Option<ContextColumns<'b>> {
+    fn above_columns(&self, trie: &'p Trie, scope: &Scope<'b>) -> Option<AboveColumns<'b>> {
         let mut above = self.anchors.above.iter();
         let expr = above.find(|expr| expr.variable == trie.variable)?;
-        let sorted = self.sorted_tables(expr, scope, &mut 0).ok()?;
-        let mut variants = sorted.iter().flat_map(|sorted| &sorted.variants);
+        let rows = self.anchored_rows(expr, scope, &mut 0).ok()?;
+        let mut variants = rows.iter().flat_map(|table| &table.variants);
         let has_one_row =
             variants.all(|(variant, _)| variant.rows().is_some_and(|rows| rows.len() == 1));
-        has_one_row.then(|| ContextColumns {
+        has_one_row.then(|| AboveColumns {
             class: expr.class,
-            paths: self.shown(trie.variable),
+            paths: self.columns_of(trie.variable),
             trie,
-            known: Vec::new(),
+            sources_by_variant: Vec::new(),
             last: 0,
             fragments: Vec::new(),
         })
@@ -134,7 +135,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             match &column.value {
                 ColumnValue::Expr(Expr::Path(_)) => {}
                 ColumnValue::Expr(Expr::Literal(literal)) => {
-                    constants.push((at, result_buffer.hold(&cell_of_literal(literal))))
+                    constants.push((at, result_buffer.store_cell(&cell_of_literal(literal))))
                 }
                 _ => return None,
             }
@@ -143,7 +144,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Returns the columns of SELECT with a path of a variable, each path once.
-    fn shown(&self, variable: usize) -> Vec<(usize, usize)> {
+    fn columns_of(&self, variable: usize) -> Vec<(usize, usize)> {
         let paths = &self.plan.query.paths;
         let is_own = |path: &usize| paths.get(*path).is_some_and(|p| p.variable == variable);
         let mut seen = HashSet::new();
@@ -184,17 +185,17 @@ impl<'b> Projection<'_, 'b> {
     /// Returns an estimate of the bytes held.
     pub fn bytes(&self) -> usize {
         let late = self.late.as_ref().map_or(0, LateObjects::bytes);
-        self.result_buffer.bytes() + self.marks.len() * size_of::<u64>() + late
+        self.result_buffer.bytes() + self.sort_keys.len() * size_of::<u64>() + late
     }
 
     /// Adds the rows of a block.
     pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) {
         // The cells come from two tables, so each row is projected singly.
-        if let ParentRows::Known { .. } = block.over {
+        if let ParentRows::Known { .. } = block.parent_rows {
             let view = self.expander.view;
             for i in 0..block.rows.len() {
                 block.fill(view, i, scratch);
-                let (preorder, doc) = (block.own_place(view, i), block.doc(view, i));
+                let (preorder, doc) = (block.own_preorder(view, i), block.doc(view, i));
                 self.take_row(scratch, preorder, doc);
             }
         } else {
@@ -220,7 +221,7 @@ impl<'b> Projection<'_, 'b> {
         for (number, (rows, cells)) in numbers.zip(chunks) {
             let filled = (number..).zip(rows).zip(cells.chunks_exact_mut(width));
             for ((number, row), cells) in filled {
-                set_all(cells, &self.constants, |held| *held);
+                set_all(cells, &self.constants, |cell| *cell);
                 let fragment = Fragment { table, row: *row };
                 let late = self.late.as_mut().map(|late| (late, number));
                 fill(view, fragment, &sources, cells, texts, late);
@@ -234,20 +235,20 @@ impl<'b> Projection<'_, 'b> {
                 .chunks_exact_mut(width)
                 .for_each(|cells| repeat(cells, &self.repeated));
         }
-        // The upper half of a mark is the preorder, which determines the order of rows.
+        // The upper half is the pre-order number, which determines the order of rows.
         let preorder = |row: u32| u64::from(nth(view, block.table.preorder(), row));
         let numbered = (u64::from(first)..).zip(rows.iter());
-        self.marks
+        self.sort_keys
             .extend(numbered.map(|(number, row)| preorder(*row) << 32 | number));
     }
 
     /// Adds the row of a fragment that was walked.
     pub fn take_row(&mut self, row: &[Node], preorder: u32, doc: u32) {
         let (view, number) = (self.expander.view, self.result_buffer.len() as u32);
-        self.marks
+        self.sort_keys
             .push(u64::from(preorder) << 32 | u64::from(number));
         let (cells, texts) = self.result_buffer.extend(1);
-        set_all(cells, &self.constants, |held| *held);
+        set_all(cells, &self.constants, |cell| *cell);
         for (at, path) in &self.own {
             let node = view.node_at(row, *path);
             match &mut self.late {
@@ -268,9 +269,9 @@ impl<'b> Projection<'_, 'b> {
     /// # Errors
     /// The errors of `check`.
     pub fn finish(mut self, check: impl Fn() -> Result<(), Abort>) -> Result<(), Abort> {
-        self.marks.sort_unstable();
+        self.sort_keys.sort_unstable();
         // The lower half of a mark is the number of the row.
-        let rows: Vec<u32> = self.marks.iter().map(|mark| *mark as u32).collect();
+        let rows: Vec<u32> = self.sort_keys.iter().map(|key| *key as u32).collect();
         if let Some(late) = self.late {
             late.write(&rows, self.expander.view, self.result_buffer, check)?;
             for row in rows.iter().filter(|_| !self.repeated.is_empty()) {
@@ -279,12 +280,12 @@ impl<'b> Projection<'_, 'b> {
                 }
             }
         }
-        self.ready.extend(rows);
+        self.final_rows.extend(rows);
         Ok(())
     }
 }
 
-impl<'b> ContextColumns<'b> {
+impl<'b> AboveColumns<'b> {
     /// Fills the cells of the rows of `documents`; `late` is the number of the first row. All
     /// fragments are looked up before the first one is read, so that cache misses overlap.
     fn fill(
@@ -308,14 +309,17 @@ impl<'b> ContextColumns<'b> {
             };
             // Neighbors mostly have the same variant, so the last one is tried first.
             if !self
-                .known
+                .sources_by_variant
                 .get(self.last)
                 .is_some_and(|known| known.is_of(fragment))
             {
-                let known = self.known.iter().position(|known| known.is_of(fragment));
+                let known = self
+                    .sources_by_variant
+                    .iter()
+                    .position(|known| known.is_of(fragment));
                 self.last = known.unwrap_or_else(|| self.learn(expander, fragment, texts));
             }
-            let Some(known) = self.known.get(self.last) else {
+            let Some(known) = self.sources_by_variant.get(self.last) else {
                 expander
                     .view
                     .note_broken("a document has no layout variant");
@@ -337,7 +341,7 @@ impl<'b> ContextColumns<'b> {
         fragment: Fragment,
         texts: &mut Dictionary,
     ) -> usize {
-        let (view, number, last) = (expander.view, fragment.table, self.known.len());
+        let (view, number, last) = (expander.view, fragment.table, self.sources_by_variant.len());
         let found = view
             .batch
             .table(number)
@@ -352,7 +356,7 @@ impl<'b> ContextColumns<'b> {
         let sources = sources
             .map(|(at, path)| (*at, CellSource::of(view, number, template, *path, texts)))
             .collect();
-        self.known.push(VariantSources {
+        self.sources_by_variant.push(VariantSources {
             number,
             table,
             sources,
@@ -411,13 +415,13 @@ impl<'b> CellSource<'b> {
         }
     }
 
-    fn held(self, view: View<'b>, fragment: Fragment, texts: &mut Dictionary) -> CellRef {
+    fn cell_ref(self, view: View<'b>, fragment: Fragment, texts: &mut Dictionary) -> CellRef {
         match self {
             CellSource::Leaf(column_view) => {
                 let cell = CellRef::from_leaf(column_view, fragment.row, texts);
                 view.cell_of_column(cell)
             }
-            CellSource::Same(held) => held,
+            CellSource::Same(cell) => cell,
             CellSource::Tree(item) => CellRef::of(
                 &cell_of(view, Node { fragment, item }, &mut String::new()),
                 texts,
@@ -442,7 +446,7 @@ fn fill(
                 let item = *item;
                 late.push(*row, *at, Node { fragment, item });
             }
-            _ => set(cells, *at, source.held(view, fragment, texts)),
+            _ => set(cells, *at, source.cell_ref(view, fragment, texts)),
         }
     }
 }
@@ -457,15 +461,15 @@ fn is_object(view: View<'_>, node: Node) -> bool {
 /// Copies cells to the columns that repeat others in a row.
 fn repeat(cells: &mut [CellRef], repeated: &[(usize, usize)]) {
     for (at, of) in repeated {
-        if let Some(held) = cells.get(*of).copied() {
-            set(cells, *at, held);
+        if let Some(cell) = cells.get(*of).copied() {
+            set(cells, *at, cell);
         }
     }
 }
 
-fn set(cells: &mut [CellRef], at: usize, held: CellRef) {
-    if let Some(cell) = cells.get_mut(at) {
-        *cell = held;
+fn set(cells: &mut [CellRef], at: usize, cell: CellRef) {
+    if let Some(entry) = cells.get_mut(at) {
+        *entry = cell;
     }
 }
 
@@ -489,7 +493,7 @@ fn nth(view: View<'_>, numbers: &[u32], row: u32) -> u32 {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{ContextColumns, Expander, nth};
+    use super::{AboveColumns, Expander, nth};
     use crate::answer::eval::node::View;
     use crate::answer::eval::work::Work;
     use crate::answer::plan::plan;
@@ -539,11 +543,11 @@ pub(super) mod tests {
             variable: 0,
             nodes: Vec::new(),
         };
-        let mut above = ContextColumns {
+        let mut above = AboveColumns {
             class: Cls::COMPOSITION,
             paths: Vec::new(),
             trie: &trie,
-            known: Vec::new(),
+            sources_by_variant: Vec::new(),
             last: 0,
             fragments: Vec::new(),
         };

@@ -158,8 +158,8 @@ impl<'b> Selection<'b> {
         let count = self.len();
         let mut others = match self {
             Selection::Indices(rows) => {
-                let (own, others) = rows.into_iter().partition(|row| presence.contains(*row));
-                return (Selection::Indices(own), Selection::Indices(others));
+                let (with_item, others) = rows.into_iter().partition(|row| presence.contains(*row));
+                return (Selection::Indices(with_item), Selection::Indices(others));
             }
             Selection::Range(ref range, _) => {
                 // Two ranks suffice to see that all rows of the range have the item, or none.
@@ -171,10 +171,11 @@ impl<'b> Selection<'b> {
             }
             Selection::Bitmap(marked) => marked.bitmap,
         };
-        let (own, stand) = others.split(presence);
+        // The bitmap keeps the rows without the item.
+        let (with_item, with_item_count) = others.split(presence);
         (
-            Selection::dense(own, stand),
-            Selection::dense(others, count - stand),
+            Selection::dense(with_item, with_item_count),
+            Selection::dense(others, count - with_item_count),
         )
     }
 
@@ -368,7 +369,7 @@ impl<'b> Selection<'b> {
         let mut count = 0;
         // Each row is written before it is tested, and overwritten if it fails. So the loop has no
         // branch that the processor must predict.
-        let mut evaluator = |(row, value): (u32, &f64)| {
+        let mut keep_if_passing = |(row, value): (u32, &f64)| {
             kept.get_mut(count)
                 .into_iter()
                 .for_each(|place| *place = row);
@@ -380,14 +381,14 @@ impl<'b> Selection<'b> {
                 if values.len() != stretch.len() {
                     view.note_broken(NO_NUMBER);
                 }
-                stretch.zip(values).for_each(&mut evaluator)
+                stretch.zip(values).for_each(&mut keep_if_passing)
             }),
             _ => self
                 .rows()
                 .iter()
                 .copied()
                 .zip(&*self.of(view, numbers))
-                .for_each(&mut evaluator),
+                .for_each(&mut keep_if_passing),
         }
         kept.truncate(count);
         Selection::Indices(kept)

@@ -78,8 +78,9 @@ pub(super) struct JoinableDocuments {
     sides: Vec<(usize, DocumentSet)>,
     /// For each EHR, the number of leading sides for which it has a document.
     of_ehrs: Vec<u32>,
-    /// The variable of the first side, if the join leaves it out.
-    order: Option<usize>,
+    /// The variable of the first side, if the join leaves it out: its documents determine the default
+    /// order of the rows.
+    order_variable: Option<usize>,
 }
 
 impl JoinableDocuments {
@@ -104,7 +105,7 @@ impl JoinableDocuments {
     /// Returns the default order of the rows of an EHR if the join leaves out the first side: it is
     /// that of the first document of this side.
     pub fn order_of(&self, batch: &Batch, ehr: u32) -> Option<(u64, u64)> {
-        let variable = self.order?;
+        let variable = self.order_variable?;
         let documents = self.of(variable)?;
         let mut of_ehr = batch.docs_of(ehr).iter();
         let first = of_ehr.find(|document| documents.contains(**document));
@@ -231,7 +232,7 @@ impl<'p> Run<'p> {
             || JoinableDocuments {
                 sides: Vec::with_capacity(plan.sides.len()),
                 of_ehrs: vec![0; batch.ehr_count()],
-                order: plan.order,
+                order_variable: plan.order_variable,
             },
             |sides| sides.found.clone(),
         );
@@ -295,7 +296,7 @@ impl Output {
     /// Makes the output mark the documents of rows instead of keeping the rows. The first column of
     /// the query is an object of the document.
     fn mark_documents(&mut self, documents: DocumentSet) {
-        self.hold();
+        self.keep_nodes();
         self.documents = Some(documents);
     }
 

@@ -20,7 +20,8 @@ impl<'p> Run<'p> {
     pub(super) fn skip_batch(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Option<Progress> {
         let plan = self.plan.counting.as_deref()?;
         let before = self.output.before_window(self.plan);
-        let is_likely = before.saturating_mul(DOCUMENTS_PER_ROW) >= u64::from(batch.places());
+        let is_likely =
+            before.saturating_mul(DOCUMENTS_PER_ROW) >= u64::from(batch.fragment_count());
         if self.is_at_window || self.budget.plain || before == 0 || !is_likely {
             return None;
         }

@@ -9,17 +9,17 @@
 //! one by one.
 //!
 //! The rows that pass are added to aggregates, or joined by document and sorted in document order.
-//! The first of these ways that applies to a query is taken ([`ByTemplate::run`]). Each declines
+//! The first of these ways that applies to a query is taken ([`RowTemplateEvaluator::run`]). Each declines
 //! before it has changed the output.
 //!
-//! - [`ByTemplate::consume_rows`] aggregates, groups or sorts the rows of one anchor that decides
+//! - [`RowTemplateEvaluator::consume_rows`] aggregates, groups or sorts the rows of one anchor that decides
 //!   all of WHERE.
-//! - [`ByTemplate::project_rows`] shows paths of one anchor that decides all of WHERE, and of
+//! - [`RowTemplateEvaluator::project_rows`] shows paths of one anchor that decides all of WHERE, and of
 //!   classes above it that have one row in each document.
-//! - [`ByTemplate::consume_with_above`] aggregates, groups or sorts the rows of one anchor with
+//! - [`RowTemplateEvaluator::consume_with_above`] aggregates, groups or sorts the rows of one anchor with
 //!   paths of classes above it that have one row in each document.
-//! - [`ByTemplate::count_join`] counts the rows of several anchors without paths and WHERE.
-//! - [`ByTemplate::join`] joins the rows of all anchors, for any other query.
+//! - [`RowTemplateEvaluator::count_join`] counts the rows of several anchors without paths and WHERE.
+//! - [`RowTemplateEvaluator::join`] joins the rows of all anchors, for any other query.
 
 mod above;
 mod anchor_rows;
@@ -65,7 +65,7 @@ const MAX_UNCOUNTED_ROWS: usize = 16;
 const ROWS_PER_CHECK: usize = 1 << 16;
 
 /// An evaluator of one plan over one batch by row templates.
-pub(super) struct ByTemplate<'p, 'b> {
+pub(super) struct RowTemplateEvaluator<'p, 'b> {
     pub plan: &'p Plan,
     pub anchors: &'p Anchors<'p>,
     pub batch: &'b Batch,
@@ -109,39 +109,45 @@ struct CandidateRows<'b> {
     /// The number of the table.
     table: u32,
     rows: Selection<'b>,
-    over: ParentRows,
+    parent_rows: ParentRows,
 }
 
 /// Rows of one layout variant before conditions are tested.
-struct Ready<'b> {
+struct VariantCandidates<'b> {
     variant: Rc<LayoutVariant>,
-    candidates: CandidateRows<'b>,
+    rows: CandidateRows<'b>,
 }
 
 /// The state of the search for the rows of one anchor.
+///
+/// - [`RowTemplateEvaluator::find_all`] and [`RowTemplateEvaluator::find_chosen`] fill `candidates`,
+///   `childless`, `parents` and `steps`. They test the rows of walked fragments, and fill `walked`.
+/// - [`RowTemplateEvaluator::emit_found`] tests the candidates block by block. `top_k` holds back
+///   blocks whose rows may not be needed, and `passing` the blocks of a costly query.
+/// - [`RowTemplateEvaluator::emit_top_k`] passes the rest of the rows to the sink.
 struct AnchorSearch<'s, 'p, 'b> {
     trie: Option<&'p Trie>,
     conjuncts: &'s [Conjunct<'p>],
     scratch: Vec<Node>,
     /// The number of rows since the last test for cancellation.
-    done: usize,
+    rows_since_check: usize,
     /// The top-k filter of a query with ORDER BY and LIMIT.
-    first: Option<TopK<'b>>,
-    /// The rows whose cells are complete, in the order of output.
-    ready: Vec<Ready<'b>>,
+    top_k: Option<TopK<'b>>,
+    /// The rows that are not tested yet, in the order of output.
+    candidates: Vec<VariantCandidates<'b>>,
     /// Parent rows whose child rows result in no row. Each results in one row without them.
     childless: Vec<ChildlessParents>,
     /// The rows of walked fragments that passed.
     walked: AnchorRows,
     /// The blocks that passed; a costly query passes them to the sink only at the end.
-    tested: Vec<Block<'b>>,
+    passing: Vec<Block<'b>>,
     /// The tables with parent rows, each with its layout variant.
     parents: Vec<(u32, Rc<LayoutVariant>)>,
     /// The child rows of these parent rows, grouped by the step whose instances they are.
     steps: Vec<ChildrenOfStep>,
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Evaluates the query, and adds the rows that pass to the output.
     pub fn run(&self, output: &mut Output) -> Result<(), Abort> {
         let Conjuncts { per_anchor, rest } = self.anchors.split(self.plan);
@@ -185,9 +191,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let Some(mut sink) = sink.filter(|_| is_alone) else {
             return Ok(false);
         };
-        let first = TopK::of(query, &[anchor.variable]);
-        self.search(anchor, conjuncts, scope, first, &mut sink)?;
-        output.advance_position(u64::from(self.batch.places()));
+        let top_k = TopK::of(query, &[anchor.variable]);
+        self.search(anchor, conjuncts, scope, top_k, &mut sink)?;
+        output.advance_position(u64::from(self.batch.fragment_count()));
         Ok(true)
     }
 
@@ -227,9 +233,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             };
             let mut sink = Sink::AnchorRows(AnchorRows::new(self.plan.width));
             // Rows may be excluded early only if no later condition or join removes others.
-            let first = TopK::of(&self.plan.query, &[anchor.variable])
+            let top_k = TopK::of(&self.plan.query, &[anchor.variable])
                 .filter(|_| rest_is_true && per_anchor.len() == 1);
-            self.search(anchor, conjuncts, &scope, first, &mut sink)?;
+            self.search(anchor, conjuncts, &scope, top_k, &mut sink)?;
             if let Sink::AnchorRows(mut anchor_rows) = sink {
                 anchor_rows.rows.sort_unstable();
                 // Later anchors need only the documents in which this one has rows.
@@ -277,10 +283,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         anchor: &'p ClassExpr,
         conjuncts: &[Conjunct<'p>],
         scope: &Scope<'b>,
-        first: Option<TopK<'b>>,
+        top_k: Option<TopK<'b>>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        let mut search = AnchorSearch::new(self.trie_of(anchor), conjuncts, first, self.plan.width);
+        let mut search = AnchorSearch::new(self.trie_of(anchor), conjuncts, top_k, self.plan.width);
         match scope {
             Scope::Flagged(..) => self.find_all(&mut search, anchor, scope)?,
             Scope::Chosen(chosen) => self.find_chosen(&mut search, anchor, chosen)?,
@@ -288,18 +294,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         // Checked before anything is output, so that smaller parts can be evaluated instead.
         self.check_rows(search.rows())?;
         self.emit_found(&mut search, sink)?;
-        self.emit_first(&mut search, sink)
+        self.emit_top_k(&mut search, sink)
     }
 
     /// Passes the rows that the top-k filter leaves to a sink.
-    fn emit_first(
+    fn emit_top_k(
         &self,
         search: &mut AnchorSearch<'_, 'p, 'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        let held = search.first.take();
+        let held = search.top_k.take();
         let held =
-            held.map(|first| first.release(self.view(), &mut self.work.best_ranks.borrow_mut()));
+            held.map(|top_k| top_k.release(self.view(), &mut self.work.best_ranks.borrow_mut()));
         let mut held = held.into_iter().flatten();
         Ok(held.try_for_each(|block| self.send_to_sink(block, &mut search.scratch, sink))?)
     }
@@ -355,7 +361,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         anchor: &'p ClassExpr,
         scope: &Scope<'b>,
     ) -> Result<(), Abort> {
-        let found = self.sorted_tables(anchor, scope, &mut search.done)?;
+        let found = self.anchored_rows(anchor, scope, &mut search.rows_since_check)?;
         // If an anchor can contain another one, a child row of one can be a row of the other.
         let apart = search
             .trie
@@ -373,7 +379,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 .childless
                 .extend(self.childless_parents(trie, &groups)?);
             let children = groups.children.into_iter();
-            search.ready.extend(children.flat_map(ready_children));
+            search
+                .candidates
+                .extend(children.flat_map(child_candidates));
         }
         Ok(())
     }
@@ -411,7 +419,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         (table, number): (&'b Table, u32),
         rows: Selection<'b>,
     ) -> Result<(), Abort> {
-        let Some(rows) = self.bound(anchor, (table, number), rows, &mut search.done)? else {
+        let Some(rows) = self.bound(anchor, (table, number), rows, &mut search.rows_since_check)?
+        else {
             return Ok(());
         };
         let mut variants = Vec::with_capacity(1);
@@ -432,7 +441,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         variant: Rc<LayoutVariant>,
         rows: Selection<'b>,
     ) -> Result<(), Abort> {
-        self.check_cancelled(&mut search.done, rows.len())?;
+        self.check_cancelled(&mut search.rows_since_check, rows.len())?;
         let walk = |search: &mut AnchorSearch<'_, 'p, 'b>, trie, rows: &[u32]| {
             let mut sampled = rows
                 .iter()
@@ -441,8 +450,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             sampled.try_for_each(|(_, row)| self.walk(search, trie, (table, number), *row))
         };
         match (&variant.expansion, search.trie) {
-            (Expansion::Group(over), Some(trie)) => {
-                let collected = self.collect_child_rows(search, trie, over, number, &rows)?;
+            (Expansion::Group(expansion), Some(trie)) => {
+                let collected = self.collect_child_rows(search, trie, expansion, number, &rows)?;
                 walk(search, trie, &collected.walked)?;
                 search.childless.push(ChildlessParents {
                     table: number,
@@ -452,12 +461,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 search.parents.push((number, variant));
             }
             (Expansion::Walk, Some(trie)) => walk(search, trie, &rows.rows())?,
-            _ => search.ready.push(Ready {
+            _ => search.candidates.push(VariantCandidates {
                 variant,
-                candidates: CandidateRows {
+                rows: CandidateRows {
                     table: number,
                     rows,
-                    over: ParentRows::Nothing,
+                    parent_rows: ParentRows::None,
                 },
             }),
         }
@@ -470,25 +479,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         search: &mut AnchorSearch<'_, 'p, 'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        for ready in std::mem::take(&mut search.ready) {
-            self.emit_pieces(search, ready, sink)?;
+        for candidates in std::mem::take(&mut search.candidates) {
+            self.emit_pieces(search, candidates, sink)?;
         }
         for parents in std::mem::take(&mut search.childless) {
             self.emit_childless(search, parents, sink)?;
         }
         self.emit_child_rows(search, sink)?;
-        let tested = std::mem::take(&mut search.tested);
+        let passing = std::mem::take(&mut search.passing);
         // Nothing of a costly query has been output yet, so it can still be split here.
-        self.check_costs(self.units_of_output(&tested, &search.walked))?;
-        tested
+        self.check_costs(self.units_of_output(&passing, &search.walked))?;
+        passing
             .into_iter()
             .try_for_each(|block| self.send_to_sink(block, &mut search.scratch, sink))?;
         Ok(self.emit_walked(search, sink)?)
     }
 
     /// Returns the units of work for the output of rows.
-    fn units_of_output(&self, tested: &[Block<'b>], walked: &AnchorRows) -> u64 {
-        let rows = tested.iter().map(|block| block.rows.len()).sum::<usize>() + walked.rows.len();
+    fn units_of_output(&self, passing: &[Block<'b>], walked: &AnchorRows) -> u64 {
+        let rows = passing.iter().map(|block| block.rows.len()).sum::<usize>() + walked.rows.len();
         (rows as u64)
             .saturating_mul(ROW)
             .saturating_mul(self.plan.query.select.len() as u64)
@@ -506,7 +515,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             variant,
             rows,
         } = parents;
-        let (Some(table), Some(over)) = (self.batch.table(number), group_expansion(&variant))
+        let (Some(table), Some(expansion)) = (self.batch.table(number), group_expansion(&variant))
         else {
             return Err(broken("a table of parent rows has no repeated group"));
         };
@@ -516,10 +525,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let block = Block {
             table,
             number,
-            cells: Rc::clone(&over.without),
+            cells: Rc::clone(&expansion.childless_cells),
             rows: Selection::Indices(rows),
-            order: 0,
-            over: ParentRows::Nothing,
+            template: 0,
+            parent_rows: ParentRows::None,
             above: Vec::new(),
         };
         self.emit_block(search, block, sink)
@@ -529,12 +538,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn emit_pieces(
         &self,
         search: &mut AnchorSearch<'_, 'p, 'b>,
-        ready: Ready<'b>,
+        VariantCandidates { variant, rows }: VariantCandidates<'b>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        let candidates = ready.candidates;
-        let templates = ready
-            .variant
+        let candidates = rows;
+        let templates = variant
             .rows()
             .ok_or_else(|| broken("a layout variant has no rows"))?;
         // After a read of an absent part, the run only finds out which other parts it needs. The
@@ -554,7 +562,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let piece = CandidateRows {
                 table: candidates.table,
                 rows,
-                over: candidates.over.clone(),
+                parent_rows: candidates.parent_rows.clone(),
             };
             self.emit_templates(search, templates, piece, sink)?;
             if absent_reads() != before && !self.first_only {
@@ -575,7 +583,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let CandidateRows {
             table: number,
             rows,
-            over,
+            parent_rows,
         } = candidates;
         // The last template takes the selection, which saves a copy in the common case of one.
         let Some((last, others)) = templates.split_last() else {
@@ -585,23 +593,27 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             .batch
             .table(number)
             .ok_or_else(|| broken("rows of a table that the batch has not"))?;
-        let block = |order: u32, cells: &Cells, rows, over| Block {
+        let block = |template: u32, cells: &Cells, rows, parent_rows| Block {
             table,
             number,
             cells: Rc::clone(cells),
             rows,
-            order,
-            over,
+            template,
+            parent_rows,
             above: Vec::new(),
         };
-        for (order, cells) in (0..).zip(others) {
+        for (template, cells) in (0..).zip(others) {
             self.emit_block(
                 search,
-                block(order, cells, rows.clone(), over.clone()),
+                block(template, cells, rows.clone(), parent_rows.clone()),
                 sink,
             )?;
         }
-        self.emit_block(search, block(others.len() as u32, last, rows, over), sink)
+        self.emit_block(
+            search,
+            block(others.len() as u32, last, rows, parent_rows),
+            sink,
+        )
     }
 
     /// Tests a block, and passes its rows to the sink. The sink receives them later if only the
@@ -613,13 +625,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
         self.retain_passing(search, &mut block)?;
-        let block = if let Some(first) = &mut search.first {
-            first.hold(block, self.view())
+        let block = if let Some(top_k) = &mut search.top_k {
+            top_k.hold(block, self.view())
         } else {
             Some(block)
         };
         match block {
-            Some(block) if self.plan.costly => search.tested.push(block),
+            Some(block) if self.plan.costly => search.passing.push(block),
             Some(block) => self.send_to_sink(block, &mut search.scratch, sink)?,
             None => {}
         }
@@ -632,7 +644,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         search: &mut AnchorSearch<'_, 'p, 'b>,
         block: &mut Block<'b>,
     ) -> Result<(), Abort> {
-        self.check_cancelled(&mut search.done, block.rows.len())?;
+        self.check_cancelled(&mut search.rows_since_check, block.rows.len())?;
         // Once for a block: each column that is tested or shown is read once for each row.
         self.work.add(
             block.rows.len() as u64
@@ -641,7 +653,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let AnchorSearch {
             conjuncts,
             scratch,
-            done,
+            rows_since_check,
             ..
         } = search;
         let rows = block.rows.len();
@@ -652,20 +664,24 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for conjunct in *conjuncts {
             block.retain(conjunct, self.evaluator(), scratch, &mut || {
                 self.check_costs(0)?;
-                Ok(self.check_cancelled(done, 0)?)
+                Ok(self.check_cancelled(rows_since_check, 0)?)
             })?;
         }
         Ok(())
     }
 
     /// Tests for cancellation and limits after a number of rows.
-    pub fn check_cancelled(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
+    pub fn check_cancelled(
+        &self,
+        rows_since_check: &mut usize,
+        rows: usize,
+    ) -> Result<(), QueryError> {
         // A call without rows counts as 16 rows, so that such calls are tested too.
-        *done += rows + 16;
-        if *done < ROWS_PER_CHECK {
+        *rows_since_check += rows + 16;
+        if *rows_since_check < ROWS_PER_CHECK {
             return Ok(());
         }
-        *done = 0;
+        *rows_since_check = 0;
         self.work.check()?;
         if (self.stopped)() {
             Err(QueryError::Stopped)
@@ -680,19 +696,19 @@ impl<'s, 'p, 'b> AnchorSearch<'s, 'p, 'b> {
     fn new(
         trie: Option<&'p Trie>,
         conjuncts: &'s [Conjunct<'p>],
-        first: Option<TopK<'b>>,
+        top_k: Option<TopK<'b>>,
         width: usize,
     ) -> AnchorSearch<'s, 'p, 'b> {
         AnchorSearch {
             trie,
             conjuncts,
             scratch: vec![Node::NONE; width],
-            done: 0,
-            first,
-            ready: Vec::new(),
+            rows_since_check: 0,
+            top_k,
+            candidates: Vec::new(),
             childless: Vec::new(),
             walked: AnchorRows::new(width),
-            tested: Vec::new(),
+            passing: Vec::new(),
             parents: Vec::new(),
             steps: Vec::new(),
         }
@@ -705,36 +721,37 @@ impl<'s, 'p, 'b> AnchorSearch<'s, 'p, 'b> {
         };
         // Single rows of fragments are columns, which cost nothing. Only multiplied rows are
         // counted.
-        let ready = self.ready.iter().filter(|ready| {
-            ready
+        let candidates = self.candidates.iter().filter(|candidates| {
+            candidates
                 .variant
                 .rows()
                 .is_some_and(|rows| rows.len() > MAX_UNCOUNTED_ROWS)
         });
-        let ready = ready.map(|ready| of(&ready.variant, ready.candidates.rows.len()));
+        let candidates =
+            candidates.map(|candidates| of(&candidates.variant, candidates.rows.rows.len()));
         let children = self
             .steps
             .iter()
             .flat_map(|step| &step.children)
             .map(|children| of(&children.variant, children.rows.len()));
-        ready
+        candidates
             .chain(children)
             .fold(self.walked.rows.len() as u64, u64::saturating_add)
     }
 }
 
 /// Returns the rows of child rows that are read without their parent rows.
-fn ready_children(children: TableVariants<'_>) -> impl Iterator<Item = Ready<'_>> {
+fn child_candidates(children: TableVariants<'_>) -> impl Iterator<Item = VariantCandidates<'_>> {
     let number = children.number;
     children
         .variants
         .into_iter()
-        .map(move |(variant, rows)| Ready {
+        .map(move |(variant, rows)| VariantCandidates {
             variant,
-            candidates: CandidateRows {
+            rows: CandidateRows {
                 table: number,
                 rows,
-                over: ParentRows::Unused,
+                parent_rows: ParentRows::Unused,
             },
         })
 }

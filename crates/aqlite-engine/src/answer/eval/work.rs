@@ -134,7 +134,7 @@ impl Work {
 
     /// Counts units of one comparison. Ends the run and returns false if this comparison alone
     /// exceeds its limit.
-    pub fn compare(&self, units: u64, so_far: &mut u64) -> bool {
+    pub fn add_comparison(&self, units: u64, so_far: &mut u64) -> bool {
         self.add(units);
         *so_far = so_far.saturating_add(units);
         if *so_far > UNPAUSED {
@@ -145,24 +145,24 @@ impl Work {
 
     /// Ends the run if the conditions of one row exceed their limit of units. Returns false if the
     /// run is over.
-    pub fn bounds_row(&self, units: u64) -> bool {
-        self.bounds(units, UNPAUSED)
+    pub fn allows_row(&self, units: u64) -> bool {
+        self.allows(units, UNPAUSED)
     }
 
     /// Ends the run if the cells of one row exceed their limit of units. Returns false if the run
     /// is over.
-    pub fn bounds_cells(&self, units: u64) -> bool {
-        self.bounds(units, UNPAUSED_CELLS)
+    pub fn allows_cells(&self, units: u64) -> bool {
+        self.allows(units, UNPAUSED_CELLS)
     }
 
     /// Ends the run if it exceeds the limit of units after a pause became due. Returns false if the
     /// run is over.
-    pub fn bounds_overdue(&self) -> bool {
+    pub fn allows_overdue_work(&self) -> bool {
         let overdue = self.spent.get().saturating_sub(self.pause_at.get());
-        self.bounds(overdue, UNPAUSED)
+        self.allows(overdue, UNPAUSED)
     }
 
-    fn bounds(&self, units: u64, limit: u64) -> bool {
+    fn allows(&self, units: u64, limit: u64) -> bool {
         if units > limit {
             self.exceed(limit);
         }
@@ -171,7 +171,7 @@ impl Work {
 
     /// Ends the run with an error if it would hold more than the permitted bytes. Returns false then.
     /// Texts can have megabytes, so a copy of one is counted before it is made.
-    pub fn bounds_bytes(&self, bytes: usize) -> bool {
+    pub fn allows_bytes(&self, bytes: usize) -> bool {
         if bytes > self.max_bytes {
             self.is_too_large.set(true);
         }

@@ -1,4 +1,10 @@
 //! The candidates of a class expression below a parent: versions, versioned objects and nodes.
+//!
+//! In `FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o`, the candidates for `c` below the
+//! EHR are nodes of its current documents, and those for `o` are descendants of the node of `c`.
+//! The candidates in one layout are found once for each plan ([`CachedLayout::candidates`]).
+//!
+//! [`CachedLayout::candidates`]: crate::answer::plan_cache::CachedLayout::candidates
 
 use super::{Binder, Parent, is_current, may_hold, pins_local_code};
 use crate::answer::eval::node::Node;
@@ -12,17 +18,39 @@ use aqlite_rm::id::is_archetype_id;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+/// The archetype roots that a search enters. A local code such as `at0004` has a meaning only in
+/// the archetype of the node below which it is searched.
+#[derive(Clone, Copy)]
+enum ArchetypeScope {
+    /// All roots.
+    Any,
+    /// No root behind this item: the search began at it, in this fragment.
+    OfItem(u32),
+    /// No root: the search began in a fragment above.
+    OfParent,
+}
+
+impl ArchetypeScope {
+    /// Returns the scope of the search in child rows.
+    fn of_child_rows(self) -> ArchetypeScope {
+        match self {
+            ArchetypeScope::Any => ArchetypeScope::Any,
+            ArchetypeScope::OfItem(_) | ArchetypeScope::OfParent => ArchetypeScope::OfParent,
+        }
+    }
+}
+
 impl<'b> Binder<'_, 'b> {
     /// Visits the candidates of a class expression below a parent, each with the parent for its
     /// CONTAINS.
-    pub(super) fn each(
+    pub(super) fn visit_candidates(
         &self,
         expr: &ClassExpr,
         parent: Parent<'b>,
         visit: &mut dyn FnMut(Node, Parent<'b>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if expr.class.is_a(Cls::VERSION) {
-            self.versions(expr, parent, &mut |doc| {
+            self.visit_versions(expr, parent, &mut |doc| {
                 let version = Node::root(doc.version);
                 if self.view.class(version).is_a(expr.class) {
                     visit(version, Parent::Version(doc))
@@ -31,7 +59,7 @@ impl<'b> Binder<'_, 'b> {
                 }
             })
         } else if expr.class.is_a(Cls::VERSIONED_OBJECT) {
-            self.containers(expr, parent, &mut |object| {
+            self.visit_versioned_objects(expr, parent, &mut |object| {
                 visit(Node::root(object.fragment), Parent::Object(object))
             })
         } else if expr.class == Cls::EHR {
@@ -42,12 +70,12 @@ impl<'b> Binder<'_, 'b> {
                 _ => ControlFlow::Continue(()),
             }
         } else {
-            self.nodes(expr, parent, &mut |node| visit(node, Parent::Node(node)))
+            self.visit_nodes(expr, parent, &mut |node| visit(node, Parent::Node(node)))
         }
     }
 
     /// Visits the versions that a VERSION expression can bind below a parent.
-    fn versions(
+    fn visit_versions(
         &self,
         expr: &ClassExpr,
         parent: Parent<'b>,
@@ -65,22 +93,21 @@ impl<'b> Binder<'_, 'b> {
                 .docs_in(object)
                 .filter(|d| wanted(d))
                 .try_for_each(visit),
-            Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => {
-                self.listed_objects(node, &mut |documents| {
+            Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self
+                .objects_in_folder(node, &mut |documents| {
                     documents
                         .iter()
                         .filter_map(|d| self.view.doc(*d))
                         .filter(wanted)
                         .try_for_each(&mut *visit)
-                })
-            }
+                }),
             _ => ControlFlow::Continue(()),
         }
     }
 
-    /// Returns the versioned objects of a class below a parent, in order of creation or of the
-    /// listing.
-    fn containers(
+    /// Returns the versioned objects of a class below a parent, in order of creation, or in that
+    /// of the folder that lists them.
+    fn visit_versioned_objects(
         &self,
         expr: &ClassExpr,
         parent: Parent<'b>,
@@ -101,7 +128,7 @@ impl<'b> Binder<'_, 'b> {
         match parent {
             Parent::Ehr(_) => of_ehr.iter().try_for_each(visit),
             Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => {
-                self.listed(node, &mut |doc| {
+                self.latest_in_folder(node, &mut |doc| {
                     self.view.count(STEP * of_ehr.len() as u64);
                     of_ehr
                         .iter()
@@ -120,7 +147,7 @@ impl<'b> Binder<'_, 'b> {
     }
 
     /// Visits the nodes of the class below a parent, in document order.
-    fn nodes(
+    fn visit_nodes(
         &self,
         expr: &ClassExpr,
         parent: Parent<'b>,
@@ -132,19 +159,20 @@ impl<'b> Binder<'_, 'b> {
                 .docs_of(ehr)
                 .filter(|doc| self.is_joinable(expr, doc))
                 .filter(|doc| is_current(doc) && may_occur_in(expr.class, doc.row.kind))
-                .try_for_each(|d| self.within(expr, d, visit)),
-            Parent::Doc(doc) if is_current(&doc) => self.within(expr, doc, visit),
-            Parent::Version(doc) => self.within(expr, doc, visit),
+                .try_for_each(|d| self.visit_document(expr, d, visit)),
+            Parent::Doc(doc) if is_current(&doc) => self.visit_document(expr, doc, visit),
+            Parent::Version(doc) => self.visit_document(expr, doc, visit),
             Parent::Object(object) => self
                 .docs_in(object)
                 .filter(is_current)
-                .try_for_each(|d| self.within(expr, d, visit)),
+                .try_for_each(|d| self.visit_document(expr, d, visit)),
             Parent::Doc(_) => ControlFlow::Continue(()),
             Parent::Node(node) => {
-                self.below(expr, node, true, visit)?;
+                self.visit_descendants(expr, node, visit)?;
                 // Sub-folders are part of the tree, but compositions are listed by reference.
                 if self.view.class(node).is_a(Cls::FOLDER) && expr.class != Cls::FOLDER {
-                    return self.listed(node, &mut |doc| self.within(expr, doc, visit));
+                    return self
+                        .latest_in_folder(node, &mut |doc| self.visit_document(expr, doc, visit));
                 }
                 ControlFlow::Continue(())
             }
@@ -160,46 +188,42 @@ impl<'b> Binder<'_, 'b> {
     }
 
     /// Visits the root of a document and its descendants.
-    fn within(
+    fn visit_document(
         &self,
         expr: &ClassExpr,
         doc: Doc,
         visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match doc.data {
-            Some(data) => self.search(expr, data, 0, None, visit),
+            Some(data) => self.search(expr, data, 0, ArchetypeScope::Any, visit),
             None => ControlFlow::Continue(()),
         }
     }
 
     /// Visits the proper descendants of a node.
-    fn below(
+    fn visit_descendants(
         &self,
         expr: &ClassExpr,
         node: Node,
-        in_document: bool,
         visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let local = in_document
-            && !self.view.class(node).is_a(Cls::FOLDER)
+        let is_local = !self.view.class(node).is_a(Cls::FOLDER)
             && expr.predicate.as_ref().is_some_and(pins_local_code);
-        self.search(
-            expr,
-            node.fragment,
-            node.item + 1,
-            local.then_some(Some(node.item)),
-            visit,
-        )
+        let scope = match is_local {
+            true => ArchetypeScope::OfItem(node.item),
+            false => ArchetypeScope::Any,
+        };
+        self.search(expr, node.fragment, node.item + 1, scope, visit)
     }
 
-    /// Visits the candidates in a fragment from the subtree of an item on. If `local` is true,
-    /// archetype roots that do not contain the item are not entered.
+    /// Visits the candidates in a fragment below an item, whose next item is `from`; in the whole
+    /// fragment if `from` is 0.
     fn search(
         &self,
         expr: &ClassExpr,
         fragment: crate::document::Fragment,
         from: u32,
-        local: Option<Option<u32>>,
+        scope: ArchetypeScope,
         visit: &mut dyn FnMut(Node) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some(table) = self.view.batch.table(fragment.table) else {
@@ -220,11 +244,12 @@ impl<'b> Binder<'_, 'b> {
             .take_while(|c| c.item < end)
             .filter(|c| table.has(fragment.row, c.item))
         {
-            if local.is_some_and(|anchor| {
-                candidate
-                    .above
-                    .is_some_and(|root| anchor.is_none_or(|a| root > a))
-            }) {
+            let is_of_other_archetype = candidate.above.is_some_and(|root| match scope {
+                ArchetypeScope::Any => false,
+                ArchetypeScope::OfItem(item) => root > item,
+                ArchetypeScope::OfParent => true,
+            });
+            if is_of_other_archetype {
                 continue;
             }
             match candidate.group {
@@ -235,7 +260,7 @@ impl<'b> Binder<'_, 'b> {
                 Some(group) => {
                     for child in self.view.batch.child_rows(fragment, group) {
                         self.view.count(STEP);
-                        self.search(expr, *child, 0, local.map(|_| None), visit)?;
+                        self.search(expr, *child, 0, scope.of_child_rows(), visit)?;
                     }
                 }
             }

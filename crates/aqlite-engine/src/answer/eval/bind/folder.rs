@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 impl<'b> Binder<'_, 'b> {
     /// Returns the versions of each composition of the EHR, oldest first, by object id.
     fn compositions(&self) -> &HashMap<&'b str, Vec<u32>> {
-        self.listed.get_or_init(|| {
+        self.compositions_by_id.get_or_init(|| {
             let batch = self.view.batch;
             let mut found: HashMap<&'b str, Vec<u32>> = HashMap::new();
             for document in batch.docs_of(self.ehr) {
@@ -32,12 +32,12 @@ impl<'b> Binder<'_, 'b> {
 
     /// Returns the latest versions of the compositions that a folder references, then of those that
     /// its sub-folders reference. A composition occurs once for each reference.
-    pub(super) fn listed(
+    pub(super) fn latest_in_folder(
         &self,
         folder: Node,
         visit: &mut dyn FnMut(Doc) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.listed_objects(folder, &mut |documents| {
+        self.objects_in_folder(folder, &mut |documents| {
             let mut current = documents
                 .iter()
                 .filter_map(|document| self.view.doc(*document))
@@ -50,7 +50,7 @@ impl<'b> Binder<'_, 'b> {
 
     /// Returns the versions of each composition that a folder references, then of those that its
     /// sub-folders reference. A composition occurs once for each reference.
-    pub(super) fn listed_objects(
+    pub(super) fn objects_in_folder(
         &self,
         folder: Node,
         visit: &mut dyn FnMut(&[u32]) -> ControlFlow<()>,
@@ -77,6 +77,6 @@ impl<'b> Binder<'_, 'b> {
         });
         folders
             .into_iter()
-            .try_for_each(|inner| self.listed_objects(inner, visit))
+            .try_for_each(|inner| self.objects_in_folder(inner, visit))
     }
 }

@@ -15,10 +15,13 @@ impl<'b> Block<'b> {
     pub fn part(&self, indices: &[usize]) -> Block<'b> {
         let rows = self.rows.rows();
         let rows = indices.iter().filter_map(|i| rows.get(*i).copied());
-        let over = match &self.over {
-            ParentRows::Known { parents, of } => ParentRows::Known {
+        let parent_rows = match &self.parent_rows {
+            ParentRows::Known { parents, parent_of } => ParentRows::Known {
                 parents: Rc::clone(parents),
-                of: indices.iter().filter_map(|i| of.get(*i).copied()).collect(),
+                parent_of: indices
+                    .iter()
+                    .filter_map(|i| parent_of.get(*i).copied())
+                    .collect(),
             },
             other => other.clone(),
         };
@@ -27,8 +30,8 @@ impl<'b> Block<'b> {
             number: self.number,
             cells: Rc::clone(&self.cells),
             rows: Selection::Indices(rows.collect()),
-            order: self.order,
-            over,
+            template: self.template,
+            parent_rows,
             above: self.above.iter().map(|above| above.part(indices)).collect(),
         }
     }

@@ -1,8 +1,8 @@
 //! Tests of blocks: comparisons, parts, ranks, and rows that do not exist.
 
 use super::{
-    Block, Cells, CompareOp, Fragment, ItemKind, Node, ParentCells, ParentRows, ProjectedCell,
-    Selection, View, is_outside, rank_of,
+    Block, Cells, CompareOp, Fragment, ItemKind, Node, ParentCells, ParentRef, ParentRows,
+    ProjectedCell, Selection, View, is_outside, rank_of,
 };
 use crate::answer::eval::work::Work;
 use crate::document::{
@@ -81,7 +81,7 @@ const COUNT: usize = 0;
 const TEXT: usize = 1;
 
 /// Returns the block of some rows of the evaluations.
-fn block(batch: &Batch, rows: Vec<u32>, over: ParentRows) -> Block<'_> {
+fn block(batch: &Batch, rows: Vec<u32>, parent_rows: ParentRows) -> Block<'_> {
     let mut tables = batch.tables();
     let is_evaluation = |table: &Table| table.layout().class() == Cls::EVALUATION;
     let (number, table) = tables.find(|(_, table)| is_evaluation(table)).unwrap();
@@ -98,8 +98,8 @@ fn block(batch: &Batch, rows: Vec<u32>, over: ParentRows) -> Block<'_> {
         number,
         cells,
         rows: Selection::Indices(rows),
-        order: 0,
-        over,
+        template: 0,
+        parent_rows,
         above: Vec::new(),
     }
 }
@@ -112,7 +112,13 @@ fn parents_of(rows: &[u32]) -> ParentRows {
     };
     ParentRows::Known {
         parents: Rc::from([parent]),
-        of: rows.iter().map(|row| (0, row + 1000)).collect(),
+        parent_of: rows
+            .iter()
+            .map(|row| ParentRef {
+                cells: 0,
+                row: row + 1000,
+            })
+            .collect(),
     }
 }
 
@@ -146,14 +152,15 @@ fn comparison_keeps_the_rows_whose_number_passes() {
         for limit in [-1.0, 0.0, 37.0, 50.5, 200.0] {
             let passes = |row: &u32| magnitude_of(*row).is_some_and(|number| test(number, limit));
             let expected: Vec<u32> = rows.iter().copied().filter(passes).collect();
-            for over in [ParentRows::Nothing, ParentRows::Unused, parents_of(&rows)] {
-                let mut block = block(&batch, rows.clone(), over);
+            for parent_rows in [ParentRows::None, ParentRows::Unused, parents_of(&rows)] {
+                let mut block = block(&batch, rows.clone(), parent_rows);
                 let numbers = block.numbers(COUNT).unwrap();
                 let failure = broken(&batch, |view| block.compare(view, numbers, op, limit));
                 assert_eq!(failure, None);
                 assert_eq!(*block.rows.rows(), *expected);
-                if let ParentRows::Known { of, .. } = &block.over {
-                    let parents: Vec<u32> = of.iter().map(|(_, row)| row - 1000).collect();
+                if let ParentRows::Known { parent_of, .. } = &block.parent_rows {
+                    let parents: Vec<u32> =
+                        parent_of.iter().map(|parent| parent.row - 1000).collect();
                     assert_eq!(parents, expected);
                 }
                 assert!(block.is_sound(2));
@@ -165,7 +172,7 @@ fn comparison_keeps_the_rows_whose_number_passes() {
 #[test]
 fn parts_of_a_split_have_the_rows_of_one_text() {
     let (batch, rows) = (batch(), (0..LEN).collect::<Vec<_>>());
-    let whole = block(&batch, rows.clone(), ParentRows::Nothing);
+    let whole = block(&batch, rows.clone(), ParentRows::None);
     let parts = whole.split_by(&[TEXT]).unwrap();
     let found: Vec<Vec<u32>> = parts
         .into_iter()
@@ -183,8 +190,8 @@ fn parts_of_a_split_have_the_rows_of_one_text() {
 /// Returns a block of some rows whose texts come from other rows of the table, as from a class
 /// above. The block has no texts of its own.
 fn block_below(batch: &Batch, rows: Vec<u32>, above: Vec<u32>) -> Block<'_> {
-    let mut below = block(batch, rows, ParentRows::Nothing);
-    let mut of_above = block(batch, above, ParentRows::Nothing);
+    let mut below = block(batch, rows, ParentRows::None);
+    let mut of_above = block(batch, above, ParentRows::None);
     below.cells = Rc::from([below.cells[COUNT]]);
     of_above.cells = Rc::from([of_above.cells[TEXT]]);
     below.above.push(of_above);
@@ -227,7 +234,7 @@ fn rows_keep_their_rows_of_classes_above() {
 #[test]
 fn ranks_have_the_order_of_the_numbers() {
     let (batch, rows) = (batch(), counted_rows());
-    let block = block(&batch, rows.clone(), ParentRows::Nothing);
+    let block = block(&batch, rows.clone(), ParentRows::None);
     let mut ranks = Vec::new();
     let failure = broken(&batch, |view| {
         assert!(block.add_ranks(view, COUNT, &mut ranks))
@@ -256,24 +263,24 @@ fn ranks_have_the_order_of_the_numbers() {
 fn row_of_a_block_that_does_not_exist_is_a_broken_invariant() {
     let batch = batch();
     let mut scratch = vec![Node::NONE; 2];
-    let mut of = |over: ParentRows, i: usize, width: usize| {
-        let block = block(&batch, vec![0, 64], over);
+    let mut of = |parent_rows: ParentRows, i: usize, width: usize| {
+        let block = block(&batch, vec![0, 64], parent_rows);
         scratch.resize(width, Node::NONE);
         let failure = broken(&batch, |view| block.fill(view, i, &mut scratch));
         (failure, scratch.first().map(|node| node.fragment))
     };
     let cell = |row: u32| {
-        let table = block(&batch, Vec::new(), ParentRows::Nothing).number;
+        let table = block(&batch, Vec::new(), ParentRows::None).number;
         Some(Fragment { table, row })
     };
-    assert_eq!(of(ParentRows::Nothing, 1, 2), (None, cell(64)));
+    assert_eq!(of(ParentRows::None, 1, 2), (None, cell(64)));
     assert_eq!(of(parents_of(&[0, 64]), 1, 2), (None, cell(64)));
     let missing = Some("a block has no row at an index");
-    assert_eq!(of(ParentRows::Nothing, 2, 2).0, missing);
+    assert_eq!(of(ParentRows::None, 2, 2).0, missing);
     let childless = Some("a child row of a block has no parent row");
     assert_eq!(of(parents_of(&[0]), 1, 2).0, childless);
     let narrow = Some("a row lacks the column of a cell");
-    assert_eq!(of(ParentRows::Nothing, 0, 1).0, narrow);
+    assert_eq!(of(ParentRows::None, 0, 1).0, narrow);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Groups and aggregates of the output.
 
-use super::{Order, Output};
+use super::{Output, RowOrder};
 use crate::answer::eval::accumulator::{Accumulator, BlockRows, order_at};
-use crate::answer::eval::block::Block;
+use crate::answer::eval::block::{Block, RowPosition};
 use crate::answer::eval::cells::{constant_cell, identity, plain_cell};
 use crate::answer::eval::condition::ConditionEvaluator;
 use crate::answer::eval::execution_path::ExecutionPath;
@@ -17,8 +17,8 @@ use std::collections::HashMap;
 #[derive(Clone)]
 pub(in crate::answer::eval) struct Group {
     cells: Vec<Cell<String>>,
-    keys: Vec<SortKey>,
-    order: Order,
+    sort_keys: Vec<SortKey>,
+    order: RowOrder,
     accumulators: Vec<Accumulator>,
 }
 
@@ -26,7 +26,7 @@ impl Output {
     /// Returns whether a query has aggregates and no keys, so that its only group receives rows in
     /// any order.
     pub fn has_only_group(&self, query: &Query) -> bool {
-        self.grouped && !has_keys(query)
+        self.is_grouped && !has_grouping_keys(query)
     }
 
     /// Adds all rows of a block to the only group.
@@ -45,9 +45,9 @@ impl Output {
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
-        place: (u32, u64),
+        position: RowPosition,
     ) {
-        let order = order_at(self.position, place);
+        let order = order_at(self.position, position);
         let group = self.only_group(&evaluator.plan.query);
         self.add_row_to(evaluator, group, row, order);
     }
@@ -75,12 +75,12 @@ impl Output {
         evaluator: ConditionEvaluator<'p, 'b>,
         group: usize,
         row: &[Node],
-        order: Order,
+        order: RowOrder,
     ) {
         let (query, view) = (&evaluator.plan.query, evaluator.view);
         view.count(ROW * query.select.len() as u64);
-        self.update(query, group, |aggregate, accumulator, held| {
-            accumulator.add(aggregate, view, row, order, held);
+        self.update(query, group, |aggregate, accumulator, held_bytes| {
+            accumulator.add(aggregate, view, row, order, held_bytes);
         });
     }
 
@@ -96,12 +96,12 @@ impl Output {
         self.update(
             &evaluator.plan.query,
             group,
-            |aggregate, accumulator, held| {
+            |aggregate, accumulator, held_bytes| {
                 let rows = BlockRows {
                     view,
                     block,
                     start,
-                    held,
+                    held_bytes,
                 };
                 accumulator.add_block(aggregate, rows, scratch, &mut known);
             },
@@ -133,10 +133,10 @@ impl Output {
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
         keys: Vec<SortKey>,
-        order: Order,
+        order: RowOrder,
     ) {
         let query = &evaluator.plan.query;
-        if has_keys(query) {
+        if has_grouping_keys(query) {
             evaluator.view.note(ExecutionPath::Groups);
         }
         // Without memory for the keys, the run ends.
@@ -153,7 +153,7 @@ impl Output {
             ColumnValue::Expr(Expr::Path(path)) => Some(*path),
             _ => None,
         };
-        self.grouped
+        self.is_grouped
             .then(|| keys.map(|c| path(&c.value)).collect())?
     }
 
@@ -169,8 +169,8 @@ impl Output {
         let Some(parts) = block.split_by(paths) else {
             for i in 0..block.rows.len() {
                 block.fill(evaluator.view, i, scratch);
-                let place = block.place(evaluator.view, i);
-                self.push_row_at(evaluator, scratch, place);
+                let position = block.position(evaluator.view, i);
+                self.push_row_at(evaluator, scratch, position);
             }
             return;
         };
@@ -188,7 +188,7 @@ impl Output {
         scratch: &mut [Node],
     ) {
         // The key cells of a group are those of its first row.
-        let place_of = |i: usize| part.place(evaluator.view, i);
+        let place_of = |i: usize| part.position(evaluator.view, i);
         let Some(first) = (0..part.rows.len()).min_by_key(|i| place_of(*i)) else {
             return;
         };
@@ -210,18 +210,18 @@ impl Output {
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
         keys: Vec<SortKey>,
-        order: Order,
+        order: RowOrder,
     ) -> Option<usize> {
         let query = &evaluator.plan.query;
-        if !has_keys(query) {
+        if !has_grouping_keys(query) {
             // Blocks may have created the only group, which has no key.
             return Some(self.only_group(query));
         }
         let mut buffer = String::new();
-        let key = self.key_of(evaluator, row, &mut buffer)?;
+        let key = self.grouping_key(evaluator, row, &mut buffer)?;
         let next = self.groups.len();
         let key_bytes = bytes_of_key(&key);
-        let number = *self.by_key.entry(key).or_insert(next);
+        let number = *self.group_by_key.entry(key).or_insert(next);
         let known = self.groups.get_mut(number);
         if known.as_ref().is_some_and(|group| order >= group.order) {
             return Some(number);
@@ -231,14 +231,14 @@ impl Output {
             .map(|c| plain_cell(evaluator, &c.value, row, &mut buffer).to_owned())
             .collect();
         if let Some(group) = known {
-            (group.cells, group.keys, group.order) = (cells, keys, order);
+            (group.cells, group.sort_keys, group.order) = (cells, keys, order);
             return Some(number);
         }
         self.grouped_bytes += key_bytes + bytes_of_group(query);
         let accumulators = query.select.iter().map(|_| Accumulator::default());
         self.groups.push(Group {
             cells,
-            keys,
+            sort_keys: keys,
             order,
             accumulators: accumulators.collect(),
         });
@@ -247,7 +247,7 @@ impl Output {
 
     /// Returns the identity of the key cells of a row; `None` if they exceed the limit of memory.
     #[inline]
-    fn key_of<'p: 'b, 'b>(
+    fn grouping_key<'p: 'b, 'b>(
         &self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
@@ -264,7 +264,7 @@ impl Output {
                 .saturating_mul(2);
             evaluator.view.count(cell.text_bytes() as u64);
             let bytes = self.grouped_bytes.saturating_add(bytes);
-            if !evaluator.view.bounds_bytes(bytes) {
+            if !evaluator.view.allows_bytes(bytes) {
                 return None;
             }
             identity(&cell, &mut key);
@@ -276,11 +276,11 @@ impl Output {
     pub(super) fn absorb_groups(
         &mut self,
         query: &Query,
-        (groups, by_key): (Vec<Group>, HashMap<String, usize>),
+        (groups, group_by_key): (Vec<Group>, HashMap<String, usize>),
         positions: u64,
     ) {
         let mut keys = vec![None; groups.len()];
-        for (key, number) in by_key {
+        for (key, number) in group_by_key {
             match keys.get_mut(number) {
                 Some(slot) => *slot = Some(key),
                 None => self.broken = Some(NO_GROUP),
@@ -301,7 +301,7 @@ impl Output {
     ) {
         let next = self.groups.len();
         let key_bytes = key.as_ref().map_or(0, |key| bytes_of_key(key));
-        let number = key.map_or(0, |key| *self.by_key.entry(key).or_insert(next));
+        let number = key.map_or(0, |key| *self.group_by_key.entry(key).or_insert(next));
         let is_new = number == next;
         if is_new {
             self.grouped_bytes += key_bytes + bytes_of_group(query);
@@ -314,7 +314,7 @@ impl Output {
         let order = added.order.behind(positions);
         // The key cells of a group are those of its first row.
         if is_new || order < group.order {
-            (group.cells, group.keys, group.order) = (added.cells, added.keys, order);
+            (group.cells, group.sort_keys, group.order) = (added.cells, added.sort_keys, order);
         }
         let own = computed(query, &self.first_of, &mut group.accumulators);
         let others = computed(query, &self.first_of, &mut added.accumulators);
@@ -327,7 +327,7 @@ impl Output {
 
     /// Takes the groups. A query without keys has one group, even without any row.
     pub fn take_groups(&mut self, query: &Query) -> Vec<Group> {
-        if self.grouped && self.groups.is_empty() && !has_keys(query) {
+        if self.is_grouped && self.groups.is_empty() && !has_grouping_keys(query) {
             self.groups.push(empty_group(query));
         }
         std::mem::take(&mut self.groups)
@@ -336,32 +336,32 @@ impl Output {
     /// Converts a group to a row.
     pub fn close_group(&mut self, query: &Query, mut group: Group) {
         self.set_aggregate_keys(query, &mut group);
-        let mut held: Vec<CellRef> = Vec::with_capacity(query.select.len());
+        let mut cell_refs: Vec<CellRef> = Vec::with_capacity(query.select.len());
         let columns = query.select.iter().zip(&self.first_of).enumerate();
         for (at, (column, first)) in columns {
-            let known = held.get(*first).copied();
+            let known = cell_refs.get(*first).copied();
             // A column before this one with an equal aggregate has the cell already.
             let cell = match (&column.value, known) {
                 (ColumnValue::Aggregate(_), Some(known)) => Some(known),
                 (ColumnValue::Aggregate(aggregate), None) => {
                     let accumulator = group.accumulators.get_mut(at);
-                    accumulator.map(|sum| self.result_buffer.hold(&sum.cell(aggregate)))
+                    accumulator.map(|sum| self.result_buffer.store_cell(&sum.cell(aggregate)))
                 }
                 _ => {
                     let cell = group.cells.get(at);
-                    cell.map(|cell| self.result_buffer.hold(cell))
+                    cell.map(|cell| self.result_buffer.store_cell(cell))
                 }
             };
             // The result buffer rejects a row that lacks a cell.
-            held.extend(cell);
+            cell_refs.extend(cell);
         }
-        let number = self.result_buffer.push(held.into_iter());
-        self.push(query, (number, 0), group.keys.into_iter(), group.order);
+        let number = self.result_buffer.push(cell_refs.into_iter());
+        self.push(query, (number, 0), group.sort_keys.into_iter(), group.order);
     }
 
     /// Sets the sort keys of a complete group that are aggregates.
     fn set_aggregate_keys(&mut self, query: &Query, group: &mut Group) {
-        for (order, key) in query.order.iter().zip(&mut group.keys) {
+        for (order, key) in query.order.iter().zip(&mut group.sort_keys) {
             let OrderBy::Column(column) = order.key else {
                 continue;
             };
@@ -434,7 +434,7 @@ fn is_key(value: &ColumnValue) -> bool {
 }
 
 /// Returns whether the groups of a query have keys.
-fn has_keys(query: &Query) -> bool {
+fn has_grouping_keys(query: &Query) -> bool {
     query.select.iter().any(|c| is_key(&c.value))
 }
 
@@ -452,8 +452,8 @@ fn empty_group(query: &Query) -> Group {
         .collect();
     Group {
         cells,
-        keys: query.order.iter().map(|_| SortKey::Null).collect(),
-        order: Order::default(),
+        sort_keys: query.order.iter().map(|_| SortKey::Null).collect(),
+        order: RowOrder::default(),
         accumulators,
     }
 }

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 /// The rows and groups of an output, without references to a batch.
 pub(in crate::answer::eval) struct OutputPart {
     cells: DetachedRows,
-    ready: Vec<u32>,
+    final_rows: Vec<u32>,
     rows: Vec<OutRow>,
     keys: Vec<SortKey>,
     key_bytes: usize,
     groups: Vec<Group>,
-    by_key: HashMap<String, usize>,
+    group_by_key: HashMap<String, usize>,
     /// The number of positions of the part.
     positions: u64,
 }
@@ -27,18 +27,18 @@ impl Output {
     /// If a row refers to a batch, or rows before the window were left out.
     pub fn into_part(mut self) -> Result<OutputPart, &'static str> {
         let is_unmade = self.rows.iter().any(|row| row.cells == UNMADE);
-        if is_unmade || self.held || self.documents.is_some() || self.skipped > 0 {
+        if is_unmade || self.keeps_nodes || self.documents.is_some() || self.skipped > 0 {
             return Err("a part of a result lacks rows or cells");
         }
         self.drop_unused_cells();
         Ok(OutputPart {
             cells: self.result_buffer.detach(),
-            ready: self.ready,
+            final_rows: self.final_rows,
             rows: self.rows,
             keys: self.keys,
             key_bytes: self.key_bytes,
             groups: self.groups,
-            by_key: self.by_key,
+            group_by_key: self.group_by_key,
             positions: self.position,
         })
     }
@@ -47,10 +47,11 @@ impl Output {
     pub fn absorb(&mut self, plan: &Plan, part: OutputPart) {
         let positions = self.position;
         let first = self.result_buffer.append(part.cells);
-        self.ready.extend(part.ready.iter().map(|row| first + row));
+        self.final_rows
+            .extend(part.final_rows.iter().map(|row| first + row));
         self.absorb_rows(plan, (first, part.rows), part.keys);
         self.key_bytes += part.key_bytes;
-        self.absorb_groups(&plan.query, (part.groups, part.by_key), positions);
+        self.absorb_groups(&plan.query, (part.groups, part.group_by_key), positions);
         self.advance_position(part.positions);
         if let Some(wanted) = best_of(&plan.query).filter(|wanted| self.rows.len() > *wanted) {
             self.retain_best(plan, wanted);
@@ -60,14 +61,14 @@ impl Output {
 
     /// Adds rows with their sort keys. `first` is the number of the first of their cells.
     fn absorb_rows(&mut self, plan: &Plan, (first, rows): (u32, Vec<OutRow>), keys: Vec<SortKey>) {
-        let held = self.keys.len().checked_div(plan.query.order.len());
+        let held_rows = self.keys.len().checked_div(plan.query.order.len());
         // Without ORDER BY, rows have no keys.
-        let held = held.unwrap_or(0) as u32;
+        let held_rows = held_rows.unwrap_or(0) as u32;
         let positions = self.position;
-        self.sorted &= rows.is_empty();
+        self.is_sorted &= rows.is_empty();
         self.rows.extend(rows.into_iter().map(|row| OutRow {
             cells: first + row.cells,
-            keys: held + row.keys,
+            keys: held_rows + row.keys,
             order: row.order.behind(positions),
             ..row
         }));

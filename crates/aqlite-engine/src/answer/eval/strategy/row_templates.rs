@@ -6,7 +6,7 @@ use crate::answer::eval::anchors::Anchors;
 use crate::answer::eval::bind::LastEhr;
 use crate::answer::eval::execution_path::ExecutionPath;
 use crate::answer::eval::output::best_of;
-use crate::answer::eval::templates::{Abort, ByTemplate};
+use crate::answer::eval::templates::{Abort, RowTemplateEvaluator};
 use crate::answer::eval::{QueryError, Run};
 use crate::document::Batch;
 use std::ops::Range;
@@ -74,7 +74,7 @@ fn output_rows(
         "a query without anchor is evaluated by row templates",
     ))?;
     run.output.set_removable(first_only);
-    let by_template = ByTemplate {
+    let evaluator = RowTemplateEvaluator {
         plan,
         anchors: &anchors,
         batch,
@@ -87,7 +87,7 @@ fn output_rows(
         begun_at: work.spent(),
         first_only,
     };
-    let outcome = by_template.run(&mut run.output);
+    let outcome = evaluator.run(&mut run.output);
     run.output.set_removable(false);
     match &outcome {
         Ok(()) => work.best_ranks.borrow_mut().commit(best_of(&plan.query)),

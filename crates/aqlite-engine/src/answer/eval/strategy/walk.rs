@@ -34,8 +34,8 @@ pub(super) fn bind(
         work: &work,
         trail: &trail,
         joinable: joinable.as_deref(),
-        listed: OnceCell::new(),
-        listings: RefCell::default(),
+        compositions_by_id: OnceCell::new(),
+        candidate_lists: RefCell::default(),
     };
     let (flow, halt) = output_rows(run, &binder, parent);
     let halted = match (flow, halt) {

@@ -6,7 +6,7 @@ use super::super::node::{Node, View};
 use super::super::predicate::PredicateEvaluator;
 use super::super::scope::Scope;
 use super::super::{QueryError, rows::Rows};
-use super::ByTemplate;
+use super::RowTemplateEvaluator;
 use crate::answer::plan_cache::{Cells, LayoutVariant};
 use crate::answer::query::{ClassExpr, Predicate};
 use crate::answer::trie::Trie;
@@ -17,27 +17,29 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// A variable above the anchors, with its rows in one document.
-pub(super) struct ContextVariable<'p> {
+pub(super) struct AboveVariable<'p> {
     class: Cls,
     pub(super) trie: &'p Trie,
     fragment: Option<Fragment>,
-    rows: ContextRows,
+    rows: AboveRows,
 }
 
-pub(super) enum ContextRows {
-    Nothing,
+/// The rows of a variable above the anchors in one document.
+pub(super) enum AboveRows {
+    /// The document has no fragment of the variable.
+    None,
     /// The layout variant whose row templates apply to the fragment.
     Same(Rc<LayoutVariant>),
     /// Rows that were computed for this fragment.
     Own(Rows),
 }
 
-impl ContextVariable<'_> {
+impl AboveVariable<'_> {
     /// Returns the row templates and the fragment that they are applied to; `None` if the rows were
     /// computed for the fragment.
     pub(super) fn templates(&self) -> Option<(&[Cells], Fragment)> {
         match &self.rows {
-            ContextRows::Same(variant) => Some((variant.rows()?, self.fragment?)),
+            AboveRows::Same(variant) => Some((variant.rows()?, self.fragment?)),
             _ => None,
         }
     }
@@ -45,15 +47,15 @@ impl ContextVariable<'_> {
     pub(super) fn rows(&self, view: View<'_>, width: usize) -> Rows {
         match (self.templates(), &self.rows) {
             (Some((rows, fragment)), _) => Rows::of_template(view, rows, (fragment, width)),
-            (None, ContextRows::Own(rows)) => Rows::of(rows.iter(), width),
+            (None, AboveRows::Own(rows)) => Rows::of(rows.iter(), width),
             (None, _) => Rows::none(width),
         }
     }
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Returns the class expressions above the anchors whose variables have paths.
-    pub(super) fn above(&self) -> Vec<ContextVariable<'p>> {
+    pub(super) fn above(&self) -> Vec<AboveVariable<'p>> {
         let above = self.anchors.above.iter().filter(|e| {
             !self
                 .anchors
@@ -63,11 +65,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         });
         above
             .filter_map(|expr| {
-                Some(ContextVariable {
+                Some(AboveVariable {
                     class: expr.class,
                     trie: self.trie_of(expr)?,
                     fragment: None,
-                    rows: ContextRows::Nothing,
+                    rows: AboveRows::None,
                 })
             })
             .collect()
@@ -75,16 +77,16 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Computes the rows of EHR, VERSION and COMPOSITION in a document. Rows that the layout
     /// determines are cached.
-    pub(super) fn whole_rows(
+    pub(super) fn update_above_rows(
         &self,
         doc: u32,
-        above: &mut [ContextVariable<'p>],
+        above: &mut [AboveVariable<'p>],
     ) -> Result<(), QueryError> {
         for of in above {
             let fragment = self.batch.bound(of.class, doc);
             let before = std::mem::replace(&mut of.fragment, fragment);
             let Some(fragment) = fragment else {
-                of.rows = ContextRows::Nothing;
+                of.rows = AboveRows::None;
                 continue;
             };
             let is_same = |variant: &LayoutVariant| {
@@ -93,15 +95,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                     .is_some_and(|table| variant.is_of(table, fragment.row))
             };
             let in_same = before.is_some_and(|before| before.table == fragment.table);
-            if matches!(&of.rows, ContextRows::Same(variant) if in_same && is_same(variant)) {
+            if matches!(&of.rows, AboveRows::Same(variant) if in_same && is_same(variant)) {
                 continue;
             }
             of.rows = match self
                 .expander(self.view())
                 .expansion(of.trie, Node::root(fragment))
             {
-                Some(known) if known.rows().is_some() => ContextRows::Same(known),
-                _ => ContextRows::Own(self.walked(of.trie, Node::root(fragment))?),
+                Some(known) if known.rows().is_some() => AboveRows::Same(known),
+                _ => AboveRows::Own(self.walked(of.trie, Node::root(fragment))?),
             };
         }
         Ok(())

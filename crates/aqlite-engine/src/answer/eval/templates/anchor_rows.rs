@@ -1,5 +1,6 @@
 //! The rows of one anchor that passed its conjuncts, in document order.
 
+use super::super::block::RowPosition;
 use super::super::node::Node;
 use std::ops::Range;
 
@@ -13,10 +14,7 @@ pub(super) struct AnchorRows {
 /// A row of an anchor, without its nodes. Rows are ordered by their position in the batch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnchorRow {
-    /// The place of the fragment of the row.
-    pub place: u32,
-    /// The order of the row among those of its fragment.
-    pub order: u64,
+    pub position: RowPosition,
     /// The document of the fragment.
     pub document: u32,
     /// The index of its nodes in the list of all nodes, counted in rows.
@@ -64,13 +62,12 @@ impl AnchorRows {
         self.nodes.reserve(rows * self.width);
     }
 
-    pub(super) fn push(&mut self, (place, order): (u32, u64), doc: u32, nodes: &[Node]) {
+    pub(super) fn push(&mut self, position: RowPosition, doc: u32, nodes: &[Node]) {
         // A run holds at most `Budget::rows` rows. A number beyond `u32` has no nodes, which
         // `nodes_of` reports.
         let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         self.rows.push(AnchorRow {
-            place,
-            order,
+            position,
             document: doc,
             nodes: number,
         });
@@ -85,11 +82,11 @@ impl AnchorRows {
     /// Returns the range of the rows of the fragment whose first row is at an index.
     pub(super) fn fragment_at(&self, at: usize) -> Range<usize> {
         let rest = self.rows.get(at..).unwrap_or_default();
-        let place = rest.first().map(|row| row.place);
+        let preorder = rest.first().map(|row| row.position.preorder);
         at..at
             + rest
                 .iter()
-                .take_while(|row| Some(row.place) == place)
+                .take_while(|row| Some(row.position.preorder) == preorder)
                 .count()
                 .max(1)
     }

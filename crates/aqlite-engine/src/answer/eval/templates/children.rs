@@ -2,10 +2,10 @@
 //! variant.
 
 use super::super::anchor_scan::group_expansion;
-use super::super::block::{ParentCells, ParentRows};
+use super::super::block::{ParentCells, ParentRef, ParentRows};
 use super::super::layout_variant::Start;
 use super::super::selection::Selection;
-use super::{Abort, AnchorSearch, ByTemplate, CandidateRows, Sink, broken};
+use super::{Abort, AnchorSearch, CandidateRows, RowTemplateEvaluator, Sink, broken};
 use crate::answer::plan::PathSet;
 use crate::answer::plan_cache::{GroupExpansion, LayoutVariant};
 use crate::answer::trie::Trie;
@@ -22,13 +22,13 @@ pub(super) struct ChildrenOfStep {
     pub(super) children: Vec<ChildRows>,
 }
 
-/// The child rows of one layout variant in one table. Each refers to its parent row by an index
-/// into [`AnchorSearch::parents`] and the row in the table of that entry.
+/// The child rows of one layout variant in one table, each with its parent row. The cells of the
+/// parent row have the index of its table and layout variant in [`AnchorSearch::parents`].
 pub(super) struct ChildRows {
     pub(super) table: u32,
     pub(super) variant: Rc<LayoutVariant>,
     pub(super) rows: Vec<u32>,
-    pub(super) of: Vec<(u32, u32)>,
+    pub(super) parent_of: Vec<ParentRef>,
 }
 
 /// The parent rows whose child rows were not collected.
@@ -44,9 +44,9 @@ impl ChildrenOfStep {
     /// Returns the index of the layout variant of `child`, which is added if it is new.
     fn variant_of(
         &mut self,
-        by: &ByTemplate<'_, '_>,
+        by: &RowTemplateEvaluator<'_, '_>,
         trie: &Trie,
-        over: &GroupExpansion,
+        expansion: &GroupExpansion,
         child: Fragment,
     ) -> Option<usize> {
         let table = by.batch.table(child.table)?;
@@ -61,40 +61,40 @@ impl ChildrenOfStep {
         }
         let variant = by
             .expander(by.view())
-            .step(trie, child.table, Start::in_children(over))?
+            .step(trie, child.table, Start::in_children(expansion))?
             .variant(child.row);
         of_table.push(self.children.len());
         self.children.push(ChildRows {
             table: child.table,
             variant,
             rows: Vec::new(),
-            of: Vec::new(),
+            parent_of: Vec::new(),
         });
         Some(self.children.len() - 1)
     }
 
     /// Adds a child row to its layout variant.
-    fn collect(&mut self, at: usize, child: Fragment, of: (u32, u32)) -> Result<(), Abort> {
+    fn collect(&mut self, at: usize, child: Fragment, parent: ParentRef) -> Result<(), Abort> {
         let children = self.children.get_mut(at);
         let children =
             children.ok_or_else(|| broken("a child row is of no known layout variant"))?;
         children.rows.push(child.row);
-        children.of.push(of);
+        children.parent_of.push(parent);
         Ok(())
     }
 }
 
 impl AnchorSearch<'_, '_, '_> {
     /// Returns the child rows of the step that a repeated group leads to.
-    fn children_of(&mut self, over: &GroupExpansion) -> Option<&mut ChildrenOfStep> {
+    fn children_of(&mut self, expansion: &GroupExpansion) -> Option<&mut ChildrenOfStep> {
         let at = self
             .steps
             .iter()
-            .position(|s| (s.step, s.matching) == (over.step, over.matching))
+            .position(|s| (s.step, s.matching) == (expansion.step, expansion.matching))
             .unwrap_or_else(|| {
                 self.steps.push(ChildrenOfStep {
-                    step: over.step,
-                    matching: over.matching,
+                    step: expansion.step,
+                    matching: expansion.matching,
                     by_table: HashMap::new(),
                     children: Vec::new(),
                 });
@@ -104,30 +104,30 @@ impl AnchorSearch<'_, '_, '_> {
     }
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Adds the child rows of fragments to their layout variants. Returns the other fragments.
     pub(super) fn collect_child_rows(
         &self,
         search: &mut AnchorSearch<'_, 'p, 'b>,
         trie: &Trie,
-        over: &GroupExpansion,
+        expansion: &GroupExpansion,
         number: u32,
         rows: &Selection<'_>,
     ) -> Result<CollectedParents, Abort> {
-        let parent = search.parents.len() as u32;
+        let cells = search.parents.len() as u32;
         let (mut collected, mut found) = (CollectedParents::default(), Vec::new());
         let step = search
-            .children_of(over)
+            .children_of(expansion)
             .ok_or_else(|| broken("a step of child rows is missing"))?;
         for row in rows.rows().iter().copied() {
             let children = self
                 .batch
-                .child_rows(Fragment { table: number, row }, over.group);
+                .child_rows(Fragment { table: number, row }, expansion.group);
             found.clear();
             found.extend(
                 children
                     .iter()
-                    .filter_map(|child| step.variant_of(self, trie, over, *child)),
+                    .filter_map(|child| step.variant_of(self, trie, expansion, *child)),
             );
             let has_rows = |at: &usize| {
                 step.children
@@ -142,7 +142,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 collected.childless.push(row);
             } else {
                 for (at, child) in found.iter().zip(children) {
-                    step.collect(*at, *child, (parent, row))?;
+                    step.collect(*at, *child, ParentRef { cells, row })?;
                 }
             }
         }
@@ -162,7 +162,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             table,
             variant,
             rows,
-            of,
+            parent_of,
         } in std::mem::take(&mut search.steps)
             .into_iter()
             .flat_map(|step| step.children)
@@ -171,9 +171,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 // Fragments with such child rows are walked.
                 continue;
             }
-            let over = ParentRows::Known {
+            let parent_rows = ParentRows::Known {
                 parents: Rc::clone(&parents),
-                of,
+                parent_of,
             };
             let templates = variant
                 .rows()
@@ -181,7 +181,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let candidates = CandidateRows {
                 table,
                 rows: Selection::Indices(rows),
-                over,
+                parent_rows,
             };
             self.emit_templates(search, templates, candidates, sink)?;
         }
@@ -194,7 +194,7 @@ fn cells_of_parents(parents: &[(u32, Rc<LayoutVariant>)]) -> Result<Rc<[ParentCe
     let cells = |(number, variant): &(u32, Rc<LayoutVariant>)| {
         Some(ParentCells {
             number: *number,
-            cells: Rc::clone(&group_expansion(variant)?.with),
+            cells: Rc::clone(&group_expansion(variant)?.parent_cells),
         })
     };
     let cells: Option<_> = parents.iter().map(cells).collect();

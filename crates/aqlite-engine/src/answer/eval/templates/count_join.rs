@@ -3,10 +3,10 @@
 use super::super::execution_path::ExecutionPath;
 use super::super::output::Output;
 use super::super::scope::Scope;
-use super::{Abort, ByTemplate, broken};
+use super::{Abort, RowTemplateEvaluator, broken};
 use crate::answer::query::ClassExpr;
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Counts the rows of a join of several anchors without paths. A document has as many rows as
     /// the product of the numbers of fragments that each anchor binds. Returns false and counts
     /// nothing for any other query.
@@ -20,9 +20,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(false);
         }
         let mut rows = vec![1_u64; self.slice.len()];
-        let mut done = 0;
+        let mut rows_since_check = 0;
         for anchor in &self.anchors.entries {
-            let fragments = self.count_fragments(anchor, scope, &mut done)?;
+            let fragments = self.count_fragments(anchor, scope, &mut rows_since_check)?;
             for (rows, fragments) in rows.iter_mut().zip(fragments) {
                 // A document without a fragment for one anchor gets the factor 0 and has no rows.
                 *rows = rows.saturating_mul(fragments);
@@ -39,13 +39,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         &self,
         anchor: &'p ClassExpr,
         scope: &Scope<'b>,
-        done: &mut usize,
+        rows_since_check: &mut usize,
     ) -> Result<Vec<u64>, Abort> {
         let mut fragments = vec![0_u64; self.slice.len()];
-        for found in self.sorted_tables(anchor, scope, done)? {
+        for found in self.anchored_rows(anchor, scope, rows_since_check)? {
             let docs = found.table.docs();
             for (_, selection) in &found.variants {
-                self.check_cancelled(done, selection.len())?;
+                self.check_cancelled(rows_since_check, selection.len())?;
                 self.work.add(selection.len() as u64);
                 for row in selection.rows().iter() {
                     let doc = docs.get(*row as usize).copied().unwrap_or(u32::MAX);

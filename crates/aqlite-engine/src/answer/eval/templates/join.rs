@@ -6,21 +6,21 @@ use super::super::output::Output;
 use super::super::rows::{Product, Rows, merge};
 use super::super::work::ROW;
 use super::super::{QueryError, ROWS_PER_BUDGET_CHECK};
-use super::above::ContextVariable;
+use super::above::AboveVariable;
 use super::anchor_rows::AnchorRows;
-use super::{Abort, ByTemplate};
+use super::{Abort, RowTemplateEvaluator};
 use std::ops::Range;
 
 /// The state of a join.
 struct Join<'h, 'p> {
     anchor_rows: &'h [AnchorRows],
     rest_is_true: bool,
-    above: Vec<ContextVariable<'p>>,
+    above: Vec<AboveVariable<'p>>,
     /// The document of the rows in `above`.
     doc: Option<u32>,
     row: Vec<Node>,
     /// The number of rows since the last test for cancellation.
-    done: usize,
+    rows_since_check: usize,
 }
 
 impl Join<'_, '_> {
@@ -44,7 +44,7 @@ impl Join<'_, '_> {
     }
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Joins the rows of the anchors within each document, in document order. A document has a
     /// choice for each combination of one fragment of each anchor. A choice has the product of the
     /// rows of all variables.
@@ -60,7 +60,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             above: self.above(),
             doc: None,
             row: vec![Node::NONE; self.plan.width],
-            done: 0,
+            rows_since_check: 0,
         };
         if let [only] = anchor_rows {
             let mut at = 0;
@@ -114,11 +114,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         chosen: &[Range<usize>],
         output: &mut Output,
     ) -> Result<(), Abort> {
-        self.check_cancelled(&mut join.done, 0)?;
+        self.check_cancelled(&mut join.rows_since_check, 0)?;
         self.work.add(ROW);
         // The rows of the variables above are computed once for each document.
         if join.doc != Some(doc) {
-            self.whole_rows(doc, &mut join.above)?;
+            self.update_above_rows(doc, &mut join.above)?;
             join.doc = Some(doc);
         }
         let evaluator = self.evaluator();
@@ -130,7 +130,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
         let product = self.product(join.anchor_rows, chosen, &join.above)?;
         for number in 0..product.len() {
-            self.check_cancelled(&mut join.done, 0)?;
+            self.check_cancelled(&mut join.rows_since_check, 0)?;
             self.work.add(ROW);
             product.fill(evaluator.view, number, &mut join.row);
             if join.rest_is_true || evaluator.keeps(&join.row) {
@@ -148,7 +148,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         &self,
         anchor_rows: &[AnchorRows],
         chosen: &[Range<usize>],
-        above: &[ContextVariable<'p>],
+        above: &[AboveVariable<'p>],
     ) -> Result<Product, QueryError> {
         let mut product = Product::new(self.plan.width);
         let most = self.budget.rows_of_variable(self.plan);

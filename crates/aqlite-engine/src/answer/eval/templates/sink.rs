@@ -1,6 +1,6 @@
 //! Consumers of the rows of an anchor that passed its conjuncts.
 
-use super::ByTemplate;
+use super::RowTemplateEvaluator;
 use super::anchor_rows::AnchorRows;
 use crate::answer::eval::QueryError;
 use crate::answer::eval::block::{Block, ParentRows};
@@ -96,7 +96,7 @@ impl<'o> Sink<'o, '_> {
     }
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Passes the rows of a block to a sink.
     pub(super) fn send_to_sink(
         &self,
@@ -107,7 +107,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         if block.rows.is_empty() {
             return Ok(());
         }
-        self.note(sink, &block.over);
+        self.note(sink, &block.parent_rows);
         if !block.is_sound(self.plan.width) {
             self.work
                 .note_broken("a block of rows does not fit its table");
@@ -133,8 +133,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for i in 0..block.rows.len() {
             block.fill(self.view(), i, scratch);
             let evaluator = self.evaluator();
-            let place = block.place(evaluator.view, i);
-            output.push_row_at(evaluator, scratch, place);
+            let position = block.position(evaluator.view, i);
+            output.push_row_at(evaluator, scratch, position);
         }
     }
 
@@ -144,13 +144,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for i in 0..block.rows.len() {
             block.fill(self.view(), i, scratch);
             let view = self.evaluator().view;
-            let place = block.place(view, i);
-            anchor_rows.push(place, block.doc(view, i), scratch);
+            let position = block.position(view, i);
+            anchor_rows.push(position, block.doc(view, i), scratch);
         }
     }
 
     /// Records the execution paths of a block: its sink and its parent rows.
-    fn note(&self, sink: &Sink<'_, 'b>, over: &ParentRows) {
+    fn note(&self, sink: &Sink<'_, 'b>, parent_rows: &ParentRows) {
         let taken = &self.work.taken;
         taken.note(match sink {
             Sink::Fold(_) => ExecutionPath::Fold,
@@ -162,8 +162,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             // The rows are passed to another sink later.
             Sink::Blocks(_) => return,
         });
-        match over {
-            ParentRows::Nothing => {}
+        match parent_rows {
+            ParentRows::None => {}
             ParentRows::Unused => taken.note(ExecutionPath::ChildRowsAlone),
             ParentRows::Known { .. } => taken.note(ExecutionPath::ChildRows),
         }

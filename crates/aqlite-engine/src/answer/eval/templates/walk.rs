@@ -2,16 +2,17 @@
 
 use super::super::QueryError;
 use super::super::anchors::Conjunct;
+use super::super::block::RowPosition;
 use super::super::execution_path::ExecutionPath;
 use super::super::node::Node;
 use super::super::rows::Rows;
 use super::super::work::{ROW, STEP};
 use super::anchor_rows::AnchorRows;
-use super::{Abort, AnchorSearch, ByTemplate, Sink};
+use super::{Abort, AnchorSearch, RowTemplateEvaluator, Sink};
 use crate::answer::trie::Trie;
 use crate::document::{Fragment, Table};
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Walks a fragment, and keeps the rows that satisfy the conjuncts of the anchor.
     pub(super) fn walk(
         &self,
@@ -20,20 +21,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         (table, number): (&Table, u32),
         row: u32,
     ) -> Result<(), Abort> {
-        self.check_cancelled(&mut search.done, 0)?;
+        self.check_cancelled(&mut search.rows_since_check, 0)?;
         self.work.taken.note(ExecutionPath::WalkedFragments);
         let evaluator = self.evaluator();
         let at = |values: &[u32]| values.get(row as usize).copied();
-        let (place, doc) = at(table.preorder())
-            .zip(at(table.docs()))
-            .ok_or(QueryError::Broken("a fragment has no place in its batch"))?;
+        let (preorder, doc) =
+            at(table.preorder())
+                .zip(at(table.docs()))
+                .ok_or(QueryError::Broken(
+                    "a fragment has no position in its batch",
+                ))?;
         let rows = self.walked(trie, Node::root(Fragment { table: number, row }))?;
         self.work.add(STEP * rows.len() as u64);
-        for (order, row) in (0..).zip(rows.iter()) {
-            self.check_cancelled(&mut search.done, 0)?;
+        for (within, row) in (0..).zip(rows.iter()) {
+            self.check_cancelled(&mut search.rows_since_check, 0)?;
             let passes = |c: &Conjunct<'p>| evaluator.truth(c.condition, row) == Some(true);
             if search.conjuncts.iter().all(passes) {
-                search.walked.push((place, order), doc, row);
+                search
+                    .walked
+                    .push(RowPosition { preorder, within }, doc, row);
             }
         }
         self.check_rows(search.walked.rows.len() as u64)
@@ -49,7 +55,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let walked = std::mem::replace(&mut search.walked, AnchorRows::new(self.plan.width));
         self.work.add(ROW * walked.rows.len() as u64);
         for (i, kept) in walked.rows.iter().enumerate() {
-            let position = (kept.place, kept.order);
+            let position = kept.position;
             let row = walked
                 .nodes_of(i)
                 .ok_or(QueryError::Broken("a row that was kept has no nodes"))?;
@@ -58,7 +64,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 Sink::Sort(output) | Sink::Group(output, _) => {
                     output.push_row_at(evaluator, row, position)
                 }
-                Sink::Fill(projection) => projection.take_row(row, kept.place, kept.document),
+                Sink::Fill(projection) => {
+                    projection.take_row(row, position.preorder, kept.document)
+                }
                 Sink::AnchorRows(anchor_rows) => anchor_rows.push(position, kept.document, row),
                 Sink::Blocks(found) => found.walked.push(position, kept.document, row),
             }

@@ -4,9 +4,9 @@
 //! (`max(c/context/start_time/value)`). If each document has one row of the classes above, their
 //! fragments are attached to the blocks of the anchor, and their columns are read like its own.
 
-use super::above::ContextVariable;
+use super::above::AboveVariable;
 use super::sink::{FoundBlocks, Sink};
-use super::{Abort, AnchorSearch, ByTemplate};
+use super::{Abort, AnchorSearch, RowTemplateEvaluator};
 use crate::answer::eval::QueryError;
 use crate::answer::eval::anchors::Conjunct;
 use crate::answer::eval::block::{Block, ParentRows, project_cells};
@@ -23,36 +23,36 @@ use aqlite_rm::class::Cls;
 use std::rc::Rc;
 
 /// The fragments of one class above that have the same cells.
-struct AboveRows {
+struct AttachedRows {
     /// The number of their table.
     table: u32,
     cells: Cells,
-    /// The row of the fragment of each row of the part.
+    /// The row of the fragment of each row of the piece.
     rows: Vec<u32>,
 }
 
 /// Rows of a block whose fragments above have the same tables and cells.
-struct Part {
+struct BlockPiece {
     /// The indexes of the rows in the block.
     indices: Vec<usize>,
-    above: Vec<AboveRows>,
+    above: Vec<AttachedRows>,
 }
 
-impl Part {
-    fn new(above: &[(Fragment, &Cells)]) -> Part {
-        let rows = |(fragment, cells): &(Fragment, &Cells)| AboveRows {
+impl BlockPiece {
+    fn new(above: &[(Fragment, &Cells)]) -> BlockPiece {
+        let rows = |(fragment, cells): &(Fragment, &Cells)| AttachedRows {
             table: fragment.table,
             cells: Rc::clone(cells),
             rows: Vec::new(),
         };
-        Part {
+        BlockPiece {
             indices: Vec::new(),
             above: above.iter().map(rows).collect(),
         }
     }
 
-    fn fits(&self, above: &[(Fragment, &Cells)]) -> bool {
-        let is_same = |(own, (fragment, cells)): (&AboveRows, &(Fragment, &Cells))| {
+    fn has_same_cells(&self, above: &[(Fragment, &Cells)]) -> bool {
+        let is_same = |(own, (fragment, cells)): (&AttachedRows, &(Fragment, &Cells))| {
             own.table == fragment.table && Rc::ptr_eq(&own.cells, cells)
         };
         self.above.iter().zip(above).all(is_same)
@@ -68,15 +68,15 @@ impl Part {
 
 /// Returns the fragment and the cells of each variable above in the current document; `None` if one
 /// of them has not exactly one row.
-fn only_rows<'c>(above: &'c [ContextVariable<'_>]) -> Option<Vec<(Fragment, &'c Cells)>> {
-    let only = |variable: &'c ContextVariable<'_>| match variable.templates() {
+fn single_rows<'c>(above: &'c [AboveVariable<'_>]) -> Option<Vec<(Fragment, &'c Cells)>> {
+    let single = |variable: &'c AboveVariable<'_>| match variable.templates() {
         Some(([cells], fragment)) => Some((fragment, cells)),
         _ => None,
     };
-    above.iter().map(only).collect()
+    above.iter().map(single).collect()
 }
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// Restricts the scope to the documents that satisfy the conjuncts about the document alone.
     /// The rows are tested again later, because a document may have several rows.
     pub(super) fn narrow_by_document(
@@ -99,7 +99,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(());
         }
         self.work.taken.note(ExecutionPath::NarrowedScope);
-        let found = self.find(document, &own, scope, None)?;
+        let found = self.find_blocks(document, &own, scope, None)?;
         let view = self.view();
         let in_blocks = found.blocks.iter().flat_map(|block| {
             let docs = block.table.docs();
@@ -116,20 +116,22 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     pub(super) fn consume_with_above(
         &self,
         anchor: &'p ClassExpr,
-        (own, rest): (&[Conjunct<'p>], &[Conjunct<'p>]),
+        (anchor_conjuncts, other_conjuncts): (&[Conjunct<'p>], &[Conjunct<'p>]),
         scope: &Scope<'b>,
         output: &mut Output,
     ) -> Result<bool, Abort> {
         let query = &self.plan.query;
         let mut above = self.above();
-        if Sink::without_order(query, output).is_none() || !self.has_only_rows(scope, &mut above)? {
+        if Sink::without_order(query, output).is_none()
+            || !self.has_single_rows(scope, &mut above)?
+        {
             return Ok(false);
         }
         // Rows may be excluded before the classes above are read if no later condition removes
         // others. Their ranks are collected once.
-        let before = TopK::of(query, &[anchor.variable]).filter(|_| rest.is_empty());
+        let before = TopK::of(query, &[anchor.variable]).filter(|_| other_conjuncts.is_empty());
         let is_reduced = before.is_some();
-        let found = self.find(anchor, own, scope, before)?;
+        let found = self.find_blocks(anchor, anchor_conjuncts, scope, before)?;
         let Some(found) = self.with_above(found, &mut above)? else {
             self.work.best_ranks.borrow_mut().discard();
             return Ok(false);
@@ -139,22 +141,22 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         };
         self.work.taken.note(ExecutionPath::AboveColumns);
         let variables: Vec<usize> = self.plan.tries.iter().map(|t| t.variable).collect();
-        let first = TopK::of(query, &variables).filter(|_| !is_reduced);
-        self.emit_with_above(rest, found, first, &mut sink)?;
-        output.advance_position(u64::from(self.batch.places()));
+        let top_k = TopK::of(query, &variables).filter(|_| !is_reduced);
+        self.emit_with_above(other_conjuncts, found, top_k, &mut sink)?;
+        output.advance_position(u64::from(self.batch.fragment_count()));
         Ok(true)
     }
 
     /// Returns the rows of an anchor that satisfy its conjuncts and are among the first ones.
-    fn find(
+    fn find_blocks(
         &self,
         anchor: &'p ClassExpr,
         conjuncts: &[Conjunct<'p>],
         scope: &Scope<'b>,
-        first: Option<TopK<'b>>,
+        top_k: Option<TopK<'b>>,
     ) -> Result<FoundBlocks<'b>, Abort> {
         let mut sink = Sink::Blocks(FoundBlocks::new(self.plan.width));
-        self.search(anchor, conjuncts, scope, first, &mut sink)?;
+        self.search(anchor, conjuncts, scope, top_k, &mut sink)?;
         match sink {
             Sink::Blocks(found) => Ok(found),
             _ => Err(super::broken("a sink of blocks became another one")),
@@ -163,16 +165,16 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Returns whether the first document of the scope has exactly one row of each class above.
     /// Other documents usually are alike, so this saves a search whose rows could not be used.
-    fn has_only_rows(
+    fn has_single_rows(
         &self,
         scope: &Scope<'b>,
-        above: &mut [ContextVariable<'p>],
+        above: &mut [AboveVariable<'p>],
     ) -> Result<bool, Abort> {
         let Some(document) = scope.first_document() else {
             return Ok(true);
         };
-        self.whole_rows(document, above)?;
-        Ok(only_rows(above).is_some())
+        self.update_above_rows(document, above)?;
+        Ok(single_rows(above).is_some())
     }
 
     /// Attaches the fragments of the classes above to rows; `None` if a document does not have
@@ -180,7 +182,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn with_above(
         &self,
         found: FoundBlocks<'b>,
-        above: &mut [ContextVariable<'p>],
+        above: &mut [AboveVariable<'p>],
     ) -> Result<Option<FoundBlocks<'b>>, Abort> {
         let mut with = FoundBlocks::new(self.plan.width);
         for block in found.blocks {
@@ -193,16 +195,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
         let mut row = vec![Node::NONE; self.plan.width];
         for (i, walked) in found.walked.rows.iter().enumerate() {
-            self.whole_rows(walked.document, above)?;
-            let (Some(only), Some(nodes)) = (only_rows(above), found.walked.nodes_of(i)) else {
+            self.update_above_rows(walked.document, above)?;
+            let (Some(single), Some(nodes)) = (single_rows(above), found.walked.nodes_of(i)) else {
                 return Ok(None);
             };
             row.clone_from_slice(nodes);
-            for (fragment, cells) in only {
+            for (fragment, cells) in single {
                 project_cells(self.view(), &mut row, cells, fragment);
             }
-            let position = (walked.place, walked.order);
-            with.walked.push(position, walked.document, &row);
+            with.walked.push(walked.position, walked.document, &row);
         }
         Ok(Some(with))
     }
@@ -211,30 +212,33 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn parts_of(
         &self,
         block: &Block<'b>,
-        above: &mut [ContextVariable<'p>],
-    ) -> Result<Option<Vec<Part>>, QueryError> {
+        above: &mut [AboveVariable<'p>],
+    ) -> Result<Option<Vec<BlockPiece>>, QueryError> {
         let rows = block.rows.rows();
         self.work.add(rows.len() as u64 * (1 + above.len()) as u64);
         let docs = block.table.docs();
         let doc = |row: &u32| docs.get(*row as usize).copied();
-        let (mut parts, mut last, mut at) = (Vec::<Part>::new(), 0, 0);
+        let (mut parts, mut last, mut at) = (Vec::<BlockPiece>::new(), 0, 0);
         for of_doc in rows.chunk_by(|a, b| doc(a) == doc(b)) {
             // A document that is unknown is none of the batch, so it has no rows above.
             let document = of_doc.first().and_then(doc).unwrap_or(u32::MAX);
-            self.whole_rows(document, above)?;
-            let Some(only) = only_rows(above) else {
+            self.update_above_rows(document, above)?;
+            let Some(single) = single_rows(above) else {
                 return Ok(None);
             };
-            if !parts.get(last).is_some_and(|part| part.fits(&only)) {
-                let known = parts.iter().position(|part| part.fits(&only));
+            if !parts
+                .get(last)
+                .is_some_and(|part| part.has_same_cells(&single))
+            {
+                let known = parts.iter().position(|part| part.has_same_cells(&single));
                 last = known.unwrap_or(parts.len());
                 if known.is_none() {
-                    parts.push(Part::new(&only));
+                    parts.push(BlockPiece::new(&single));
                 }
             }
             let next = at + of_doc.len();
             if let Some(part) = parts.get_mut(last) {
-                (at..next).for_each(|index| part.push(index, &only));
+                (at..next).for_each(|index| part.push(index, &single));
             }
             at = next;
         }
@@ -242,7 +246,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Returns the block of a part, with its fragments above.
-    fn attached(&self, block: &Block<'b>, part: Part) -> Result<Block<'b>, Abort> {
+    fn attached(&self, block: &Block<'b>, part: BlockPiece) -> Result<Block<'b>, Abort> {
         let mut attached = if part.indices.len() == block.rows.len() {
             block.clone()
         } else {
@@ -255,8 +259,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 number: above.table,
                 cells: above.cells,
                 rows: Selection::Indices(above.rows),
-                order: 0,
-                over: ParentRows::Nothing,
+                template: 0,
+                parent_rows: ParentRows::None,
                 above: Vec::new(),
             });
         }
@@ -268,10 +272,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         &self,
         rest: &[Conjunct<'p>],
         found: FoundBlocks<'b>,
-        first: Option<TopK<'b>>,
+        top_k: Option<TopK<'b>>,
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), Abort> {
-        let mut search = AnchorSearch::new(None, rest, first, self.plan.width);
+        let mut search = AnchorSearch::new(None, rest, top_k, self.plan.width);
         let evaluator = self.evaluator();
         for (i, walked) in found.walked.rows.iter().enumerate() {
             let Some(row) = found.walked.nodes_of(i) else {
@@ -279,8 +283,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             };
             let passes = |c: &Conjunct<'p>| evaluator.truth(c.condition, row) == Some(true);
             if rest.iter().all(passes) {
-                let position = (walked.place, walked.order);
-                search.walked.push(position, walked.document, row);
+                search.walked.push(walked.position, walked.document, row);
             }
         }
         let mut absent = None;
@@ -296,6 +299,6 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             }
         }
         self.emit_found(&mut search, sink)?;
-        self.emit_first(&mut search, sink)
+        self.emit_top_k(&mut search, sink)
     }
 }
