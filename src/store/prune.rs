@@ -11,7 +11,8 @@ pub(crate) fn archetypes_of(layout: &Layout) -> Option<Vec<&str>> {
     let is_open = |item: &Item| {
         // A node id that is no constant differs between documents, so it cannot be used for
         // pruning.
-        item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..))
+        item.attr == Some(Attr::ARCHETYPE_NODE_ID)
+            && !matches!(item.kind, ItemKind::Constant { .. })
     };
     if layout.items().iter().any(is_open) {
         None

@@ -16,8 +16,8 @@ pub use docs::{Doc, DocRow, DocState, ObjectKind};
 pub(super) use docs::{Docs, DocumentData, DocumentFlags, DocumentVersions};
 pub use ehr::EhrRow;
 pub use presence::{Bitmap, PresenceBitmap};
-pub(super) use table::Structure;
 pub use table::{ColumnView, Table};
+pub(super) use table::{Structure, TableRoot};
 pub use union::{Ranges, UnionPart};
 
 use super::column::{Dictionary, DictionaryTexts, Leaf, push};
@@ -426,7 +426,7 @@ impl Batch {
         self.text_along(fragment, &[Attr::EHR_ID, Attr::VALUE])
     }
 
-    /// Returns the number of fragments. Places are numbers below it.
+    /// Returns the number of fragments. Pre-order numbers are below it.
     pub fn fragment_count(&self) -> u32 {
         self.fragments
     }
@@ -594,13 +594,14 @@ impl Batch {
             ItemKind::Leaf(_, leaf) => table
                 .column_view(leaf)?
                 .leaf(fragment.row, self.texts_of(fragment.table)),
-            ItemKind::Constant(Kind::Number, ..) => {
-                number::parse(table.layout().text(item)).map(Leaf::Number)
-            }
-            ItemKind::Constant(Kind::Boolean, ..) => {
-                Some(Leaf::Boolean(table.layout().text(item) == "true"))
-            }
-            ItemKind::Constant(..) => Some(Leaf::Text(table.layout().text(item))),
+            ItemKind::Constant {
+                kind: Kind::Number, ..
+            } => number::parse(table.layout().text(item)).map(Leaf::Number),
+            ItemKind::Constant {
+                kind: Kind::Boolean,
+                ..
+            } => Some(Leaf::Boolean(table.layout().text(item) == "true")),
+            ItemKind::Constant { .. } => Some(Leaf::Text(table.layout().text(item))),
             _ => None,
         }
     }
@@ -626,7 +627,7 @@ impl Batch {
                     .column_view(leaf)
                     .map(|c| c.write(fragment.row, self.texts_of(fragment.table), out)),
             ),
-            Some((ItemKind::Constant(..), item)) => out.push_str(table.layout().text(item)),
+            Some((ItemKind::Constant { .. }, item)) => out.push_str(table.layout().text(item)),
             _ => {}
         }
     }

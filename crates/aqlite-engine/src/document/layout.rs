@@ -61,8 +61,15 @@ pub enum ItemKind {
     Object,
     /// A list.
     List,
-    /// A leaf with the same text in every fragment: the start and end of the text in the layout.
-    Constant(Kind, u32, u32),
+    /// A leaf with the same text in every fragment.
+    Constant {
+        /// The kind of the leaf.
+        kind: Kind,
+        /// The start of the text in the texts of the layout, in bytes.
+        start: u32,
+        /// The length of the text, in bytes.
+        len: u32,
+    },
     /// A leaf with a value in each fragment: the number of the leaf value.
     Leaf(Kind, u32),
     /// A repeated group of fragments, by number: elements of a list, or the single value of an
@@ -109,7 +116,7 @@ impl Layout {
     /// Returns the text of a constant; the empty text for other items.
     pub fn text(&self, item: &Item) -> &str {
         match item.kind {
-            ItemKind::Constant(_, start, len) => self
+            ItemKind::Constant { start, len, .. } => self
                 .texts
                 .get(start as usize..(start + len) as usize)
                 .unwrap_or_default(),
@@ -151,7 +158,7 @@ impl Layout {
     /// Returns the constant text at an attribute of an object.
     pub fn constant(&self, index: u32, attr: Attr) -> Option<&str> {
         let item = self.item(self.child(index, attr)?)?;
-        matches!(item.kind, ItemKind::Constant(..)).then(|| self.text(item))
+        matches!(item.kind, ItemKind::Constant { .. }).then(|| self.text(item))
     }
 
     /// Returns the archetype ids among the node ids of the layout.
@@ -186,8 +193,10 @@ impl Layout {
                 }
                 out.push(']');
             }
-            ItemKind::Constant(Kind::Text, ..) => quote_into(out, self.text(item)),
-            ItemKind::Constant(..) => out.push_str(self.text(item)),
+            ItemKind::Constant {
+                kind: Kind::Text, ..
+            } => quote_into(out, self.text(item)),
+            ItemKind::Constant { .. } => out.push_str(self.text(item)),
             ItemKind::Leaf(kind, _) => {
                 let _ = write!(out, "{{\"_slot\":\"{}\"}}", leaf_kind_name(kind));
             }
@@ -505,7 +514,11 @@ fn read_kind(layout: &mut Layout, tag: u8, rest: &mut &[u8]) -> Option<ItemKind>
             let start = layout.texts.len() as u32;
             let text = std::str::from_utf8(text).unwrap_or_default();
             layout.texts.push_str(text);
-            ItemKind::Constant(kind_of(tag - CONSTANT), start, len)
+            ItemKind::Constant {
+                kind: kind_of(tag - CONSTANT),
+                start,
+                len,
+            }
         }
     })
 }

@@ -92,7 +92,7 @@ impl Alignment<'_> {
                 | (ItemKind::Group(_), ItemKind::Group(_)) => true,
                 (ItemKind::Leaf(one, _), ItemKind::Leaf(other, _)) => one == other,
                 // All rows of a table share the text of a constant, so it must be the same.
-                (ItemKind::Constant(one, ..), ItemKind::Constant(other, ..)) => {
+                (ItemKind::Constant { kind: one, .. }, ItemKind::Constant { kind: other, .. }) => {
                     one == other && self.merged.text(a) == self.added.text(b)
                 }
                 _ => false,
@@ -375,10 +375,14 @@ impl MergeBuilder {
     /// Leaves and groups keep their numbers; new ones get the next number.
     fn kind(&mut self, text: &str, kind: ItemKind, is_old: bool) -> ItemKind {
         match kind {
-            ItemKind::Constant(kind, ..) => {
+            ItemKind::Constant { kind, .. } => {
                 let start = self.layout.texts.len() as u32;
                 self.layout.texts.push_str(text);
-                ItemKind::Constant(kind, start, text.len() as u32)
+                ItemKind::Constant {
+                    kind,
+                    start,
+                    len: text.len() as u32,
+                }
             }
             ItemKind::Leaf(kind, _) if !is_old => {
                 // The 0 is a placeholder: `record` enters the index of the item.

@@ -309,7 +309,7 @@ impl Packed {
         match item.kind {
             ItemKind::Object => Ok((Kind::Object, "")),
             ItemKind::List => Ok((Kind::List, "")),
-            ItemKind::Constant(kind, ..) => Ok((kind, fragment.layout.text(item))),
+            ItemKind::Constant { kind, .. } => Ok((kind, fragment.layout.text(item))),
             ItemKind::Leaf(kind, leaf) => Ok((kind, self.leaf_text(fragment, leaf))),
             ItemKind::Group(group) => Err(fragment
                 .groups

@@ -49,24 +49,25 @@ pub(super) enum Part<T> {
 pub(super) struct CheckpointPart<T> {
     file: Rc<PartFile>,
     region: Region,
-    /// The expected expected_len, which the decoder checks.
-    expected_len: (u32, u32),
+    /// The expected number of rows, groups, texts or documents, which the decoder checks; 0 for a
+    /// column, whose length its table determines.
+    expected_len: u32,
     /// [`Restore::restore`]. A program that opens no checkpoint, such as the worker, so has no
     /// decoders of checkpoints.
     restore: RestorePart<T>,
     value: OnceCell<T>,
 }
 
-/// A function that decodes a part from its bytes and its expected_len.
-type RestorePart<T> = fn(&[u8], (u32, u32)) -> Result<T, &'static str>;
+/// A function that decodes a part from its bytes and its expected length.
+type RestorePart<T> = fn(&[u8], u32) -> Result<T, &'static str>;
 
 /// A part that can be decoded from its stored bytes.
 pub(super) trait Restore: Sized {
     /// Decodes a part. `expected_len` is the number that the head of the checkpoint has for it.
     ///
     /// # Errors
-    /// If the bytes are damaged, or have other sizes.
-    fn restore(bytes: &[u8], expected_len: (u32, u32)) -> Result<Self, &'static str>;
+    /// If the bytes are damaged, or have another length.
+    fn restore(bytes: &[u8], expected_len: u32) -> Result<Self, &'static str>;
 }
 
 impl<T> CheckpointPart<T> {
@@ -124,7 +125,7 @@ impl<T> Part<T> {
     }
 
     /// Creates a part of a checkpoint.
-    pub fn stored(file: &Rc<PartFile>, region: Region, expected_len: (u32, u32)) -> Part<T>
+    pub fn stored(file: &Rc<PartFile>, region: Region, expected_len: u32) -> Part<T>
     where
         T: Restore,
     {

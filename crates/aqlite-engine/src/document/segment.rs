@@ -454,14 +454,14 @@ impl TablePart<'_> {
     /// Returns the parts of a table of a segment, in the order of their numbers.
     fn all(table: &Table) -> impl Iterator<Item = TablePart<'_>> {
         let layout = table.layout();
-        let (root_id, archetype) = table.root();
+        let root = table.root();
         let part = move |name, path| TablePart {
             table,
             name,
             rank: PartOrder {
-                archetype,
+                archetype: root.archetype,
                 class: layout.class().name(),
-                root_id,
+                root_id: root.node_id,
                 path,
             },
         };
@@ -501,12 +501,12 @@ fn zone_maps_of(table: &Table) -> Vec<Option<ZoneMap>> {
 
 impl StoredTable {
     fn of(table: &Table) -> StoredTable {
-        let (root_id, archetype) = table.root();
+        let root = table.root();
         StoredTable {
             layout: StoredLayout::of(table.layout()),
             rows: table.len() as u32,
-            root_id,
-            archetype,
+            root_id: root.node_id,
+            archetype: root.archetype,
             origins: table.origins.clone(),
         }
     }
@@ -688,9 +688,8 @@ impl Segment {
         batch.schema_id = self.schema_id;
         let layouts = self.layouts.iter().zip(&self.zone_maps);
         for (table, (layout, zone_maps)) in self.head.tables.iter().zip(layouts) {
-            let root = (table.root_id, table.archetype);
             let zone_maps = Arc::clone(zone_maps);
-            let mut late = Table::late(Arc::clone(layout), root, table.rows, zone_maps);
+            let mut late = Table::late(Arc::clone(layout), table.root(), table.rows, zone_maps);
             let origins = table.origins.iter();
             late.origins = origins
                 .map(|(table, group)| (self.base.saturating_add(*table), *group))

@@ -95,7 +95,7 @@ impl TextIndex {
     /// Creates the index from a region of a checkpoint.
     pub fn stored(file: &Rc<PartFile>, region: Region, len: u32) -> TextIndex {
         TextIndex {
-            sorted: Part::stored(file, region, (len, 0)),
+            sorted: Part::stored(file, region, len),
             ..TextIndex::default()
         }
     }

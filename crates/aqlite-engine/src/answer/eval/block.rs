@@ -342,7 +342,7 @@ impl<'b> Block<'b> {
         let Some(item) = self.item_of(path) else {
             return (!self.parent_rows.has(path)).then_some(None);
         };
-        if let ItemKind::Constant(..) = self.table.layout().item(item)?.kind {
+        if let ItemKind::Constant { .. } = self.table.layout().item(item)?.kind {
             return Some(None);
         }
         let column = self.column_view(path)?;
@@ -617,7 +617,7 @@ impl<'b> Block<'b> {
                 source.column_view(*path),
                 found,
             ) {
-                (Some(ItemKind::Constant(..)), _, found) => found,
+                (Some(ItemKind::Constant { .. }), _, found) => found,
                 (_, Some(column_view), found) => match (column_view.column().ids(), found) {
                     (Some(_), ConjunctColumns::Nothing) => {
                         ConjunctColumns::Texts(column_view, source.rows.rows().into_owned())

@@ -75,7 +75,7 @@ pub(super) fn node_cell_ref(
                 CellRef::Null
             }
         },
-        Some((_, ItemKind::Constant(..))) => match *last {
+        Some((_, ItemKind::Constant { .. })) => match *last {
             Some((known, cell_ref))
                 if (known.fragment.table, known.item) == (number, node.item) =>
             {

@@ -397,7 +397,7 @@ impl<'b> CellSource<'b> {
             None => {}
         }
         match table.layout().item(item).map(|i| i.kind) {
-            Some(ItemKind::Constant(..)) => {
+            Some(ItemKind::Constant { .. }) => {
                 // A constant is the same in every row, so row 0 serves for all.
                 let node = Node {
                     fragment: Fragment {
@@ -455,7 +455,7 @@ fn fill(
 fn is_object(view: View<'_>, node: Node) -> bool {
     let table = view.batch.stored_table(node.fragment.table);
     let item = table.and_then(|table| table.layout().item(node.item));
-    item.is_some_and(|item| !matches!(item.kind, ItemKind::Leaf(..) | ItemKind::Constant(..)))
+    item.is_some_and(|item| !matches!(item.kind, ItemKind::Leaf(..) | ItemKind::Constant { .. }))
 }
 
 /// Copies cells to the columns that repeat others in a row.

@@ -218,7 +218,7 @@ fn place(batch: &Batch, node: Node) -> String {
         Some((ItemKind::Leaf(..), _)) => out.push_str(" (slot)"),
         // A layout holds no text of a patient, but only texts of templates, archetypes and the
         // Reference Model.
-        Some((ItemKind::Constant(..), item)) => drop(write!(out, " = {}", layout.text(item))),
+        Some((ItemKind::Constant { .. }, item)) => drop(write!(out, " = {}", layout.text(item))),
         _ => {}
     }
     out

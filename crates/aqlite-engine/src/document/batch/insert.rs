@@ -1,7 +1,7 @@
 //! Insertion of packed documents into a batch: each fragment becomes a row of a table.
 
 use super::docs::{Doc, DocRow, DocState};
-use super::table::{FragmentPosition, LayoutMapping};
+use super::table::{FragmentPosition, LayoutMapping, TableRoot};
 use super::{Batch, Fragment, Table, new_schema_id};
 use crate::document::layout::Layout;
 use crate::document::pack::{Packed, PackedFragment};
@@ -85,12 +85,13 @@ impl Batch {
         doc: u32,
         packed: &Packed,
         fragment: &PackedFragment,
-        Inherited {
+        inherited: Inherited,
+    ) -> Fragment {
+        let Inherited {
             archetype,
             parent_preorder,
-        }: Inherited,
-    ) -> Fragment {
-        // Places follow document order: a fragment precedes its child rows.
+        } = inherited;
+        // A fragment precedes its child rows.
         let preorder = self.fragments;
         self.fragments += 1;
         // Child rows are added first, because the parent row stores references to them.
@@ -194,7 +195,8 @@ impl Batch {
         } else {
             within
         };
-        let found = self.merge_layout(layout, (node_id, archetype));
+        let root = TableRoot { node_id, archetype };
+        let found = self.merge_layout(layout, root);
         // A new or widened table changes the schema. A layout that fits the table does not.
         if found
             .as_ref()
@@ -203,8 +205,7 @@ impl Batch {
             self.schema_id = new_schema_id();
         }
         found.map(|(_, mapping)| mapping).unwrap_or_else(|| {
-            self.tables
-                .push(Table::new(Arc::clone(layout), (node_id, archetype)));
+            self.tables.push(Table::new(Arc::clone(layout), root));
             LayoutMapping::identity(layout, self.base + self.tables.len() as u32 - 1, archetype)
         })
     }
@@ -214,7 +215,7 @@ impl Batch {
     fn merge_layout(
         &mut self,
         layout: &Arc<Layout>,
-        root: (Option<u32>, Option<u32>),
+        root: TableRoot,
     ) -> Option<(u32, LayoutMapping)> {
         let is_alike =
             |table: &Table| table.root() == root && table.layout().class() == layout.class();
@@ -224,7 +225,8 @@ impl Batch {
             .filter(|(table, _)| is_alike(table))
             .take(MAX_CANDIDATE_TABLES)
             .find_map(|(table, number)| {
-                Some((table.layout_revision(), table.merge_layout(layout, number)?))
+                let earlier = table.layout_revision();
+                Some((earlier, table.merge_layout(layout, number)?))
             })
     }
 

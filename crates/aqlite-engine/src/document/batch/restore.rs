@@ -32,7 +32,7 @@ impl Batch {
             add_to_key(&mut key, table.layout(), item);
             match item.kind {
                 ItemKind::Object | ItemKind::List => open.push(item.end),
-                ItemKind::Constant(..) => {}
+                ItemKind::Constant { .. } => {}
                 ItemKind::Leaf(..) => {
                     let start = text.len() as u32;
                     self.write_leaf(fragment, index, text);
@@ -133,7 +133,7 @@ fn add_to_key(key: &mut LayoutKey, layout: &Layout, item: &Item) {
     match item.kind {
         ItemKind::Object => key.open(item.attr, item.class, Kind::Object),
         ItemKind::List => key.open(item.attr, item.class, Kind::List),
-        ItemKind::Constant(kind, ..) => {
+        ItemKind::Constant { kind, .. } => {
             key.constant(item.attr, item.class, kind, layout.text(item))
         }
         ItemKind::Leaf(kind, _) => key.leaf(item.attr, item.class, kind),

@@ -24,10 +24,7 @@ pub struct Table {
     layout: Arc<Layout>,
     /// The number of times that the merged layout was widened.
     layout_revision: u32,
-    /// The number of the node id of the root, if it is a constant.
-    root_id: Option<u32>,
-    /// The number of the archetype that the rows belong to.
-    archetype: Option<u32>,
+    root: TableRoot,
     /// The number of rows.
     rows: u32,
     pub(in crate::document) structure: Part<Structure>,
@@ -41,6 +38,15 @@ pub struct Table {
     pub(in crate::document) hidden: OnceLock<Vec<u32>>,
     /// The repeated groups, by table and number, whose child rows are rows of this table.
     pub(in crate::document) origins: Vec<(u32, u32)>,
+}
+
+/// The properties that all rows of a table share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::document) struct TableRoot {
+    /// The number of the constant node id of the root; `None` if the id is a leaf value or absent.
+    pub node_id: Option<u32>,
+    /// The number of the archetype that the rows belong to; `None` outside of archetypes.
+    pub archetype: Option<u32>,
 }
 
 /// The structure of a table: the part that every query of the table reads.
@@ -117,15 +123,11 @@ impl LayoutMapping {
 }
 
 impl Table {
-    pub(super) fn new(
-        layout: Arc<Layout>,
-        (root_id, archetype): (Option<u32>, Option<u32>),
-    ) -> Table {
+    pub(super) fn new(layout: Arc<Layout>, root: TableRoot) -> Table {
         let mut table = Table {
             layout,
             layout_revision: 0,
-            root_id,
-            archetype,
+            root,
             rows: 0,
             structure: Part::default(),
             child_lists: Part::default(),
@@ -142,7 +144,7 @@ impl Table {
     /// Creates a table of a segment without any of its parts.
     pub(in crate::document) fn late(
         layout: Arc<Layout>,
-        (root_id, archetype): (Option<u32>, Option<u32>),
+        root: TableRoot,
         rows: u32,
         zone_maps: Arc<[Option<ZoneMap>]>,
     ) -> Table {
@@ -151,8 +153,7 @@ impl Table {
             column_presence: presence_of_leaves(&layout),
             layout,
             layout_revision: 0,
-            root_id,
-            archetype,
+            root,
             rows,
             structure: Part::absent(),
             child_lists: Part::absent(),
@@ -226,7 +227,7 @@ impl Table {
         }
         Some(LayoutMapping {
             table,
-            archetype: self.archetype,
+            archetype: self.root.archetype,
             layout_revision: self.layout_revision,
             leaves: merged.leaves,
             groups: merged.groups,
@@ -383,7 +384,7 @@ impl Table {
     /// Returns the number of the constant node id of the roots; `None` if it is a leaf value or
     /// absent.
     pub fn root_id(&self) -> Option<u32> {
-        self.root_id
+        self.root.node_id
     }
 
     /// Returns the number of times that the merged layout was widened.
@@ -391,9 +392,9 @@ impl Table {
         self.layout_revision
     }
 
-    /// Returns the numbers of the node id and of the archetype of the root.
-    pub(in crate::document) fn root(&self) -> (Option<u32>, Option<u32>) {
-        (self.root_id, self.archetype)
+    /// Returns the properties that all rows share.
+    pub(in crate::document) fn root(&self) -> TableRoot {
+        self.root
     }
 
     /// Marks the child lists as wanted if they are absent.
@@ -755,7 +756,7 @@ mod tests {
             assert_eq!(
                 batch.table(list.table).unwrap().preorder()[list.row as usize],
                 *parent_preorder,
-                "an element knows the preorder of its list"
+                "an element knows the pre-order number of its list"
             );
         }
         assert_eq!(

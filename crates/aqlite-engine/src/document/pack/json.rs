@@ -88,8 +88,10 @@ pub(in crate::document) fn write_json<V: FragmentView>(view: &V, index: u32, out
             }
             out.push(']');
         }
-        ItemKind::Constant(Kind::Text, ..) => quote_into(out, layout.text(item)),
-        ItemKind::Constant(..) => out.push_str(layout.text(item)),
+        ItemKind::Constant {
+            kind: Kind::Text, ..
+        } => quote_into(out, layout.text(item)),
+        ItemKind::Constant { .. } => out.push_str(layout.text(item)),
         ItemKind::Leaf(kind, leaf) => view.write_leaf(leaf, kind, out),
         ItemKind::Group(group) => write_group(view, group, out),
     }

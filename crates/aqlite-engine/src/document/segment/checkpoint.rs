@@ -447,15 +447,15 @@ impl Batch {
         let mut region = || regions.next().ok_or(DAMAGED);
         let mut batch = Batch::unlisted();
         for (table, hidden) in head.tables.into_iter().zip(&head.hidden) {
+            let root = table.root();
             let layout = Arc::new(table.layout.layout_in(&head.vocabulary)?);
-            let root = (table.root_id, table.archetype);
             let mut opened = Table::late(layout, root, table.rows, Arc::default());
             // Both parts have one region. Each is decoded at its first use.
             let both = region()?;
-            opened.structure = Part::stored(file, both, (table.rows, 0));
-            opened.child_lists = Part::stored(file, both, (opened.groups(), 0));
+            opened.structure = Part::stored(file, both, table.rows);
+            opened.child_lists = Part::stored(file, both, opened.groups());
             for column in &mut opened.columns {
-                *column = Part::stored(file, region()?, (0, 0));
+                *column = Part::stored(file, region()?, 0);
             }
             opened.hidden = OnceLock::from(hidden.numbers());
             opened.origins = table.origins;
@@ -463,7 +463,7 @@ impl Batch {
         }
         let pages = (0..head.texts.div_ceil(PAGE as u32)).map(|page| {
             let len = (head.texts - page * PAGE as u32).min(PAGE as u32);
-            Ok(Part::stored(file, region()?, (len, 0)))
+            Ok(Part::stored(file, region()?, len))
         });
         let pages = pages.collect::<Result<Vec<_>, &'static str>>()?;
         let index = TextIndex::stored(file, region()?, head.texts);
@@ -473,8 +473,8 @@ impl Batch {
         let docs = head.docs.docs()?.in_state(&[], &batch.ehrs);
         batch.docs = docs.ok_or(DAMAGED)?;
         let (both, documents) = (region()?, batch.docs.len() as u32);
-        batch.docs.versions = Part::stored(file, both, (documents, 0));
-        batch.docs.data = Part::stored(file, both, (documents, 0));
+        batch.docs.versions = Part::stored(file, both, documents);
+        batch.docs.data = Part::stored(file, both, documents);
         batch.ehr_fragments = head.ehr_fragments.fragments(0)?;
         if batch.ehr_fragments.len() != batch.ehrs.len() || regions.next().is_some() {
             return Err(DAMAGED);
@@ -496,7 +496,7 @@ struct StoredIndex {
 codec!(StoredIndex { hashes, numbers });
 
 impl Restore for SortedHashes {
-    fn restore(bytes: &[u8], (len, _): (u32, u32)) -> Result<SortedHashes, &'static str> {
+    fn restore(bytes: &[u8], len: u32) -> Result<SortedHashes, &'static str> {
         let stored: StoredIndex = decode_part(bytes)?;
         let hashes = stored.hashes.numbers();
         let lengths = [hashes.len(), stored.numbers.len()];
@@ -511,26 +511,26 @@ impl Restore for SortedHashes {
 }
 
 impl Restore for Structure {
-    fn restore(bytes: &[u8], (rows, _): (u32, u32)) -> Result<Structure, &'static str> {
+    fn restore(bytes: &[u8], rows: u32) -> Result<Structure, &'static str> {
         decode_part::<StoredStructure>(bytes)?.structure(rows as usize)
     }
 }
 
 impl Restore for ChildLists {
-    fn restore(bytes: &[u8], (groups, _): (u32, u32)) -> Result<ChildLists, &'static str> {
+    fn restore(bytes: &[u8], groups: u32) -> Result<ChildLists, &'static str> {
         let stored: StoredStructure = decode_part(bytes)?;
         stored.into_child_lists().lists(groups as usize, 0)
     }
 }
 
 impl Restore for Column {
-    fn restore(bytes: &[u8], _: (u32, u32)) -> Result<Column, &'static str> {
+    fn restore(bytes: &[u8], _: u32) -> Result<Column, &'static str> {
         decode_part::<StoredColumn>(bytes)?.column()
     }
 }
 
 impl Restore for Page {
-    fn restore(bytes: &[u8], (texts, _): (u32, u32)) -> Result<Page, &'static str> {
+    fn restore(bytes: &[u8], texts: u32) -> Result<Page, &'static str> {
         let page = decode_part::<StoredPage>(bytes)?.page()?;
         if page.len() == texts as usize {
             Ok(page)
@@ -541,7 +541,7 @@ impl Restore for Page {
 }
 
 impl Restore for DocumentVersions {
-    fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<DocumentVersions, &'static str> {
+    fn restore(bytes: &[u8], documents: u32) -> Result<DocumentVersions, &'static str> {
         let StoredDocumentFragments {
             numbers, versions, ..
         } = decode_part(bytes)?;
@@ -551,7 +551,7 @@ impl Restore for DocumentVersions {
 }
 
 impl Restore for DocumentData {
-    fn restore(bytes: &[u8], (documents, _): (u32, u32)) -> Result<DocumentData, &'static str> {
+    fn restore(bytes: &[u8], documents: u32) -> Result<DocumentData, &'static str> {
         let stored: StoredDocumentFragments = decode_part(bytes)?;
         StoredData(stored.data).data(documents as usize, 0)
     }

@@ -5,8 +5,11 @@
 
 mod moments;
 
+use super::StoredTable;
 use crate::codec;
-use crate::document::batch::{ChildLists, Fragment, PresenceBitmap, RepeatedGroup, Structure};
+use crate::document::batch::{
+    ChildLists, Fragment, PresenceBitmap, RepeatedGroup, Structure, TableRoot,
+};
 use crate::document::codec::{ByteReader, ByteWriter, Codec};
 use crate::document::column::{Column, NumberColumn, Page};
 use crate::document::layout::{Item, ItemKind, Layout, kind_number, kind_of};
@@ -443,6 +446,16 @@ enum StoredItemKind {
     Group(u32),
 }
 
+impl StoredTable {
+    /// Returns the properties that all rows of the table share.
+    pub(super) fn root(&self) -> TableRoot {
+        TableRoot {
+            node_id: self.root_id,
+            archetype: self.archetype,
+        }
+    }
+}
+
 impl StoredLayout {
     pub fn of(layout: &Layout) -> StoredLayout {
         let item = |item: &Item| StoredItem {
@@ -451,7 +464,7 @@ impl StoredLayout {
             kind: match item.kind {
                 ItemKind::Object => StoredItemKind::Object,
                 ItemKind::List => StoredItemKind::List,
-                ItemKind::Constant(kind, start, len) => {
+                ItemKind::Constant { kind, start, len } => {
                     StoredItemKind::Constant(kind_number(kind), start, len)
                 }
                 ItemKind::Leaf(kind, leaf) => StoredItemKind::Leaf(kind_number(kind), leaf),
@@ -530,7 +543,11 @@ fn number_item(
     Ok(match *kind {
         StoredItemKind::Object => ItemKind::Object,
         StoredItemKind::List => ItemKind::List,
-        StoredItemKind::Constant(kind, start, len) => ItemKind::Constant(kind_of(kind), start, len),
+        StoredItemKind::Constant(kind, start, len) => ItemKind::Constant {
+            kind: kind_of(kind),
+            start,
+            len,
+        },
         StoredItemKind::Leaf(kind, leaf) => {
             *layout.leaves.get_mut(leaf as usize).ok_or(UNEVEN)? = index;
             ItemKind::Leaf(kind_of(kind), leaf)
