@@ -490,7 +490,19 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Returns the position of the fragment that has the cells of a row.
+    /// Returns the index of the row with the first position ([`Block::position`]).
+    pub fn first(&self, view: View<'_>) -> Option<usize> {
+        if !matches!(self.parent_rows, ParentRows::None) {
+            return (0..self.rows.len()).min_by_key(|i| self.position(view, *i));
+        }
+        // A list of the rows is read faster than each row by its index.
+        let (rows, preorder) = (self.rows.rows(), self.table.preorder());
+        let rows = (0..).zip(rows.iter());
+        let first = rows.min_by_key(|(_, row)| preorder.get(**row as usize));
+        first.map(|(i, _)| i)
+    }
+
+    /// Returns the pre-order number of the fragment that has the cells of a row.
     pub fn own_preorder(&self, view: View<'_>, i: usize) -> u32 {
         self.entry(view, self.table.preorder(), i)
     }

@@ -188,15 +188,17 @@ impl Output {
         scratch: &mut [Node],
     ) {
         // The key cells of a group are those of its first row.
-        let place_of = |i: usize| part.position(evaluator.view, i);
-        let Some(first) = (0..part.rows.len()).min_by_key(|i| place_of(*i)) else {
+        let Some(first) = part.first(evaluator.view) else {
             return;
         };
         let (query, start) = (&evaluator.plan.query, self.position);
         part.fill(evaluator.view, first, scratch);
         let order_keys = query.order.iter();
         let order_keys = order_keys.map(|by| order_key(evaluator, &by.key, scratch));
-        let (keys, order) = (order_keys.collect(), order_at(start, place_of(first)));
+        let (keys, order) = (
+            order_keys.collect(),
+            order_at(start, part.position(evaluator.view, first)),
+        );
         // Without memory for the keys, the run ends.
         if let Some(group) = self.group_of(evaluator, scratch, keys, order) {
             self.add_block_to(evaluator, group, part, scratch);
