@@ -96,7 +96,7 @@ impl Default for Budget {
             work: DEFAULT_WORK,
             piece: DEFAULT_PIECE,
             plain: false,
-            slice: 64,
+            slice: 16,
             part: 1 << 18,
         }
     }

@@ -41,6 +41,9 @@ impl Strategy for FirstRows {
     }
 }
 
+/// The largest ratio of a slice to the documents before it: an estimate from few rows can be wrong.
+const GROWTH: u32 = 16;
+
 /// Returns the number of documents of the next slice, estimated from the rows of the `seen`
 /// documents.
 fn next_slice(run: &Run<'_>, seen: u32) -> u32 {
@@ -48,6 +51,6 @@ fn next_slice(run: &Run<'_>, seen: u32) -> u32 {
     let found = run.output.made().max(1);
     let wanted = missing.saturating_mul(u64::from(seen)) / found;
     let least = run.budget.slice.max(1);
-    let most = seen.saturating_mul(4).max(least);
+    let most = seen.saturating_mul(GROWTH).max(least);
     u32::try_from(wanted).unwrap_or(u32::MAX).clamp(least, most)
 }
