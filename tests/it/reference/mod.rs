@@ -637,11 +637,14 @@ impl<'a> World<'a> {
         tries: &trie::Tries<'_>,
         row: &Row<'a>,
     ) -> bool {
-        let mut at = assignment[path.variable].map(|f| f.at);
-        let passes = |at: Option<At<'a>>, p: &Option<Predicate>| {
-            at.filter(|at| p.as_ref().is_none_or(|p| self.holds(p, *at)))
+        let passes =
+            |at: At<'a>, p: &Option<Predicate>| p.as_ref().is_none_or(|p| self.holds(p, at));
+        let Some(mut at) = assignment[path.variable].map(|f| f.at) else {
+            return false;
         };
-        at = passes(at, &path.root);
+        if !passes(at, &path.root) {
+            return false;
+        }
         let mut trie = tries
             .of
             .iter()
@@ -649,14 +652,15 @@ impl<'a> World<'a> {
             .map(|(_, t)| t);
         for (level, step) in path.steps.iter().enumerate() {
             trie = trie.and_then(|t| t.kid_for(step));
-            match trie {
-                Some(trie) => at = passes(at.and(row[trie.column]), &step.predicate),
-                None => {
-                    return at.is_some_and(|at| !self.reach(at, &path.steps[level..]).is_empty());
-                }
+            // A row of NULLs does not bind the node. The data are then looked for below the last
+            // node that it binds.
+            match trie.and_then(|trie| row[trie.column]) {
+                Some(node) if passes(node, &step.predicate) => at = node,
+                Some(_) => return false,
+                None => return !self.reach(at, &path.steps[level..]).is_empty(),
             }
         }
-        at.is_some()
+        true
     }
 
     fn value(&self, expr: &Expr, row: &Row<'a>) -> Value {

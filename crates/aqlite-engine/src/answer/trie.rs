@@ -1,8 +1,9 @@
 //! The paths of one variable, merged into a trie. It determines which steps of different paths are
 //! the same node, and how rows are combined.
 //!
-//! Two columns below the same cluster concern the same object of this cluster. This is determined
-//! once for each query, from the predicates of all paths together.
+//! Paths that share a step concern the same object there: `items[at0004]/value` and
+//! `items[at0004]/name` are columns of one ELEMENT. The steps that paths share are determined once for
+//! each query, from the predicates of all paths together. The example is in `eval/expand.rs`.
 
 use super::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
 use aqlite_rm::class::{Attr, Cls};
@@ -52,15 +53,15 @@ pub enum Mode {
 /// The identifying parts of a predicate: node id and name of each alternative.
 pub(super) type StepKey = Vec<(Option<Arc<str>>, Option<Arc<str>>)>;
 
-/// The plan of an EXISTS path: the part that a row binds, and the remaining steps.
+/// The plan of an EXISTS path: the nodes of it that a row can bind.
+///
+/// A row of NULLs binds fewer nodes than others. The steps behind the last node that it binds are
+/// evaluated below that node.
 #[derive(Debug)]
 pub(super) struct ExistsPlan {
-    /// Predicates that must hold at captured nodes, each with the column of the node.
-    pub columns: Vec<(usize, Predicate)>,
-    /// The column of the node at which the remaining steps begin.
-    pub base: usize,
-    /// The remaining steps.
-    pub rest: Vec<Step>,
+    /// The columns of the nodes, from that of the variable on; `None` for a node that is never the
+    /// last bound one and has no predicate.
+    pub columns: Vec<Option<usize>>,
 }
 
 impl Trie {
@@ -163,26 +164,25 @@ impl Trie {
     /// Plans an EXISTS path. Its longest prefix that is a node of this trie is shared, and the
     /// nodes are captured in columns from `next` on.
     pub(super) fn share(&mut self, path: &IdentifiedPath, next: &mut usize) -> ExistsPlan {
-        let mut plan = ExistsPlan {
-            columns: Vec::new(),
-            base: self.capture(0, next),
-            rest: Vec::new(),
-        };
-        plan.columns
-            .extend(path.root.iter().map(|p| (plan.base, p.clone())));
+        let mut columns = vec![Some(self.capture(0, next))];
         let mut at = 0;
-        for (level, step) in path.steps.iter().enumerate() {
+        for step in &path.steps {
             let Some(child) = self.child_for(at, step) else {
-                // The steps without a node are evaluated from the last shared node on.
-                plan.rest = path.steps.get(level..).unwrap_or_default().to_vec();
-                return plan;
+                break;
             };
             at = child;
-            plan.base = self.capture(child, next);
-            plan.columns
-                .extend(step.predicate.iter().map(|p| (plan.base, p.clone())));
+            // A row that binds an instance of an inner join also binds the node below it.
+            let is_left = self
+                .nodes
+                .get(child)
+                .is_some_and(|node| node.mode == Mode::Left);
+            let is_read = is_left || step.predicate.is_some();
+            columns.push(is_read.then(|| self.capture(child, next)));
         }
-        plan
+        if let Some(last) = columns.last_mut() {
+            *last = Some(self.capture(at, next));
+        }
+        ExistsPlan { columns }
     }
 
     fn child_for(&self, at: usize, step: &Step) -> Option<usize> {

@@ -6,7 +6,7 @@ use super::predicate::PredicateEvaluator;
 use super::value::{Value, compare, compared_bytes, member};
 use super::work::{STEP, TEST, Work, of_texts};
 use crate::answer::plan::Plan;
-use crate::answer::query::{CompareOp, Condition, Expr, LikeItem, LikePattern, Literal};
+use crate::answer::query::{CompareOp, Condition, Expr, LikeItem, LikePattern, Literal, Predicate};
 
 /// An evaluator of expressions and conditions over the rows of one batch.
 #[derive(Clone, Copy)]
@@ -90,21 +90,32 @@ impl<'p: 'b, 'b> ConditionEvaluator<'p, 'b> {
     ///
     /// [`Query::exists`]: crate::answer::query::Query::exists
     fn exists(self, index: usize, row: &[Node]) -> bool {
-        let Some(plan) = self.plan.exists.get(index) else {
+        let plan = self.plan.exists.get(index);
+        let Some((path, plan)) = self.plan.query.exists.get(index).zip(plan) else {
             self.view.note_broken("an EXISTS condition has no plan");
             return false;
         };
-        let at = |column: usize| row.get(column).copied().filter(|n| !n.is_none());
+        let node = |column: &Option<usize>| row.get((*column)?).copied().filter(|n| !n.is_none());
+        let last = |(level, column)| Some((level, node(column)?));
+        let Some((level, base)) = plan.columns.iter().enumerate().rev().find_map(last) else {
+            return false;
+        };
         let predicates = PredicateEvaluator {
             plan: self.plan,
             view: self.view,
         };
-        let passes = plan
-            .columns
-            .iter()
-            .all(|(column, predicate)| at(*column).is_some_and(|n| predicates.holds(predicate, n)));
-        passes
-            && at(plan.base).is_some_and(|base| predicates.reaches(base, &plan.rest, &mut |_| true))
+        let holds = |predicate: &Option<Predicate>, column| {
+            let predicate = predicate.as_ref();
+            predicate.is_none_or(|p| node(column).is_some_and(|node| predicates.holds(p, node)))
+        };
+        // The first column is that of the variable, and each step has the next one.
+        let (bound, rest) = path.steps.split_at(level.min(path.steps.len()));
+        let mut columns = plan.columns.iter();
+        columns
+            .next()
+            .is_some_and(|column| holds(&path.root, column))
+            && (bound.iter().zip(columns)).all(|(step, column)| holds(&step.predicate, column))
+            && predicates.reaches(base, rest, &mut |_| true)
     }
 
     /// Returns the value of an expression in a row.

@@ -202,7 +202,8 @@ impl<'p, 'b> Expander<'p, 'b> {
         (!several).then_some(found)
     }
 
-    /// Returns the paths that match at an instance; `None` if no path is.
+    /// Returns the paths that match at an instance; `None` if no path matches. The set is empty for
+    /// a step that only a condition reads.
     fn passing(self, step: &TrieNode, instance: Node, matching: &PathSet) -> Option<PathSet> {
         self.view.count(STEP + step.paths.len() as u64);
         let mut passing = PathSet::default();
