@@ -1,9 +1,9 @@
-//! Sorting of short lists, compiled once for all types of items.
+//! Sorting, compiled once for all types of items.
 //!
 //! The standard library compiles its stable sort again for each type of item, about 5 kB of wasm
 //! each. In all, that is 60 kB of the page's module after compression.
 //! In wasm, these functions therefore sort indices and move each item once. Native builds call the
-//! standard library. Hot loops call it on every target.
+//! standard library. Hot loops other than the sort of result rows call it on every target.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -722,11 +722,9 @@ impl Output {
     }
 }
 
-/// Sorts rows by [`compare_out`]. All callers share this function, because each instance of a sort
-/// increases the code size.
-#[inline(never)]
+/// Sorts rows by [`compare_out`].
 pub(super) fn sort_out(rows: &mut [OutRow], keys: &[SortKey], query: &Query) {
-    rows.sort_unstable_by(|a, b| compare_out(keys, query, a, b));
+    order::sort_by(rows, |a, b| compare_out(keys, query, a, b));
 }
 
 /// Compares two rows by ORDER BY, then by default order.

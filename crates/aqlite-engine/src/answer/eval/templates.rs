@@ -237,7 +237,9 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
                 .filter(|_| rest_is_true && per_anchor.len() == 1);
             self.search(anchor, conjuncts, &scope, top_k, &mut sink)?;
             if let Sink::AnchorRows(mut anchor_rows) = sink {
-                anchor_rows.rows.sort_unstable();
+                if !anchor_rows.rows.is_sorted() {
+                    order::sort(&mut anchor_rows.rows);
+                }
                 // Later anchors need only the documents in which this one has rows.
                 if found.len() + 1 < per_anchor.len() {
                     let documents = anchor_rows.rows.iter().map(|row| row.document);

@@ -4,6 +4,7 @@
 
 use crate::answer::eval::Run;
 use crate::document::Batch;
+use aqlite_rm::order;
 
 /// The number of rows of a table up to which a sample of all documents can miss it.
 const RARE: usize = 2048;
@@ -45,7 +46,7 @@ impl Rare {
             let documents = first_documents(run, batch).into_iter();
             let units = documents.filter_map(|document| (self.unit_of)(batch, document));
             let mut units: Vec<u32> = units.collect();
-            units.sort_unstable();
+            order::sort(&mut units);
             units
         })
     }
