@@ -3,6 +3,7 @@
 mod groups;
 mod memory;
 mod partial;
+mod row_order;
 
 use super::accumulator::order_at;
 use super::block::RowPosition;
@@ -13,7 +14,7 @@ use super::distinct::Distinct;
 use super::node::{Node, View};
 use super::row_value::{RowValue, RowVisit};
 use super::semi_join::DocumentSet;
-use super::sort_key::{SortKey, compare_rows, order_key};
+use super::sort_key::SortKey;
 use super::work::{CELL, Work};
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
@@ -23,7 +24,8 @@ use aqlite_rm::order;
 pub(super) use groups::Group;
 use groups::first_of;
 pub(super) use partial::OutputPart;
-use std::cmp::Ordering;
+use row_order::order_keys;
+pub(super) use row_order::{JoinOrder, RowOrder, compare_out, sort_out, units_of_sort};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -51,25 +53,6 @@ const DUPLICATE_CELLS: usize = 1 << 16;
 /// The numbers of rows, and of bytes, after which rows before the window are discarded.
 const BEFORE_WINDOW: usize = 1024;
 const BEFORE_WINDOW_BYTES: usize = 1 << 20;
-
-/// The default order of a row. Rows are compared by the fields in turn.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct RowOrder {
-    /// The position of the row among all rows of the run; that of its first document in a join.
-    pub position: u64,
-    /// The order of rows with the same position; 0 if rows arrive in order.
-    pub within: u64,
-    /// The number of the row in order of arrival; 0 if the other fields decide.
-    pub arrival: u64,
-}
-
-impl RowOrder {
-    /// Returns the order of the row if its positions follow `positions` others.
-    pub fn behind(self, positions: u64) -> RowOrder {
-        let position = self.position.saturating_add(positions);
-        RowOrder { position, ..self }
-    }
-}
 
 /// The output of a run: collects rows and creates the result set.
 #[derive(Clone)]
@@ -362,7 +345,7 @@ impl Output {
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
-        order: Option<(u64, u64)>,
+        order: Option<JoinOrder>,
     ) {
         if self.is_plain(evaluator.plan) {
             if self.is_next_before_window(evaluator.plan) {
@@ -386,9 +369,9 @@ impl Output {
                 position: self.position,
                 ..RowOrder::default()
             },
-            Some((position, within)) => RowOrder {
-                position,
-                within,
+            Some(JoinOrder { variable, ordinal }) => RowOrder {
+                position: variable,
+                within: ordinal,
                 arrival: self.position,
             },
         };
@@ -722,53 +705,12 @@ impl Output {
     }
 }
 
-/// Sorts rows by [`compare_out`].
-pub(super) fn sort_out(rows: &mut [OutRow], keys: &[SortKey], query: &Query) {
-    order::sort_by(rows, |a, b| compare_out(keys, query, a, b));
-}
-
-/// Compares two rows by ORDER BY, then by default order.
-pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRow) -> Ordering {
-    // `Output::push` records a row without its keys, so the default never decides an answer.
-    let of = |row: &OutRow| nth(keys, row.keys, query.order.len()).unwrap_or_default();
-    let all = || compare_rows(of(a), of(b), &query.order).then(a.order.cmp(&b.order));
-    a.lead.cmp(&b.lead).then_with(all)
-}
-
-/// Makes the keys of a row for ORDER BY. `held_bytes` is the number of bytes that the output holds.
-fn order_keys<'p: 'b, 'b>(
-    evaluator: ConditionEvaluator<'p, 'b>,
-    row: &[Node],
-    mut held_bytes: usize,
-) -> impl Iterator<Item = SortKey> {
-    let view = evaluator.view;
-    evaluator.plan.query.order.iter().map(move |by| {
-        // Every row must have all its keys, so NULL replaces the keys that are not made.
-        if view.is_over() {
-            return SortKey::Null;
-        }
-        let key = order_key(evaluator, &by.key, row);
-        held_bytes += key.text_bytes();
-        match view.allows_bytes(held_bytes) {
-            true => key,
-            false => SortKey::Null,
-        }
-    })
-}
-
 /// Returns the number of rows that a top-k query holds before it removes those behind the first
 /// `wanted`. Rows with many sort keys reduce it.
 fn most_held(wanted: usize, keys: usize) -> usize {
     wanted
         .saturating_mul(2)
         .max((8192 / keys.max(1)).clamp(16, 1024))
-}
-
-/// Returns the units of work of sorting rows by `keys` keys. Most comparisons end at the first key,
-/// but all may be equal.
-pub(super) fn units_of_sort(rows: usize, keys: usize) -> u64 {
-    let comparisons = rows.saturating_mul(rows.max(2).ilog2() as usize);
-    comparisons.saturating_mul(keys.max(1)) as u64 * (CELL / 8)
 }
 
 /// Returns the number of rows up to the end of the window, for a query without ORDER BY, DISTINCT

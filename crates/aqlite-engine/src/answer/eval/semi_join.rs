@@ -11,7 +11,7 @@ use super::cells::node_of;
 use super::condition::ConditionEvaluator;
 use super::execution_path::ExecutionPath;
 use super::node::{Node, View};
-use super::output::Output;
+use super::output::{JoinOrder, Output};
 use crate::answer::QueryError;
 use crate::answer::scan::Progress;
 use crate::answer::semi_join::SemiJoin;
@@ -104,13 +104,16 @@ impl JoinableDocuments {
 
     /// Returns the default order of the rows of an EHR if the join leaves out the first side: it is
     /// that of the first document of this side.
-    pub fn order_of(&self, batch: &Batch, ehr: u32) -> Option<(u64, u64)> {
+    pub fn order_of(&self, batch: &Batch, ehr: u32) -> Option<JoinOrder> {
         let variable = self.order_variable?;
         let documents = self.of(variable)?;
         let mut of_ehr = batch.docs_of(ehr).iter();
         let first = of_ehr.find(|document| documents.contains(**document));
         let ordinal = first.and_then(|document| batch.ordinal_of(*document));
-        Some((variable as u64, ordinal.unwrap_or(u64::MAX)))
+        Some(JoinOrder {
+            variable: variable as u64,
+            ordinal: ordinal.unwrap_or(u64::MAX),
+        })
     }
 
     /// Adds the documents of the next side.

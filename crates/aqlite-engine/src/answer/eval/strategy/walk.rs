@@ -6,7 +6,7 @@ use crate::answer::eval::bind::{Binder, LastEhr, Parent, Trail};
 use crate::answer::eval::condition::ConditionEvaluator;
 use crate::answer::eval::expand::Expander;
 use crate::answer::eval::node::{Node, View};
-use crate::answer::eval::output::{Output, first_of_join};
+use crate::answer::eval::output::{JoinOrder, Output, first_of_join};
 use crate::answer::eval::work::{ROW, STEP, Work};
 use crate::answer::eval::{Budget, QueryError, ROWS_PER_BUDGET_CHECK, Run};
 use crate::answer::plan::{Plan, each_class};
@@ -37,16 +37,14 @@ pub(super) fn bind(
         compositions_by_id: OnceCell::new(),
         candidate_lists: RefCell::default(),
     };
-    let (flow, halt) = output_rows(run, &binder, parent);
-    let halted = match (flow, halt) {
+    let end = output_rows(run, &binder, parent);
+    let halted = match end {
         _ if work.is_over() => Err(Halt::Failed(
             work.check()
                 .err()
                 .unwrap_or(QueryError::TooMuchWork(run.budget.work)),
         )),
-        (_, Some(halt)) => Err(halt),
-        (ControlFlow::Break(()), None) => Err(Halt::Paused),
-        (ControlFlow::Continue(()), None) => Ok(()),
+        end => end,
     };
     if !matches!(halted, Err(Halt::Paused)) {
         run.trail.clear();
@@ -59,7 +57,7 @@ fn output_rows<'b>(
     run: &mut Run<'_>,
     binder: &Binder<'_, 'b>,
     parent: Parent<'b>,
-) -> (ControlFlow<()>, Option<Halt>) {
+) -> Result<(), Halt> {
     let (plan, now, budget, view) = (run.plan, run.now, run.budget, binder.view);
     let expander = Expander {
         plan,
@@ -78,10 +76,13 @@ fn output_rows<'b>(
             ConditionEvaluator { plan, view, now },
             expander,
             binder.trail,
-            (a, order),
+            Assignment { nodes: a, order },
             &mut row,
             output,
-            (&budget, binder.work),
+            RunLimits {
+                budget: &budget,
+                work: binder.work,
+            },
         );
         halt = done.err();
         // A void run continues, to find the absent parts.
@@ -94,9 +95,11 @@ fn output_rows<'b>(
             ControlFlow::Continue(())
         }
     });
-    match is_enough {
-        true => (ControlFlow::Continue(()), None),
-        false => (flow, halt),
+    match (flow, halt) {
+        _ if is_enough => Ok(()),
+        (_, Some(halt)) => Err(halt),
+        (ControlFlow::Break(()), None) => Err(Halt::Paused),
+        (ControlFlow::Continue(()), None) => Ok(()),
     }
 }
 
@@ -112,26 +115,41 @@ fn wanted_of_ehr(plan: &Plan) -> Option<u64> {
     is_in_order.then_some(wanted as u64)
 }
 
+/// An assignment of nodes to the variables of FROM.
+struct Assignment<'a> {
+    nodes: &'a [Node],
+    /// The default order of its rows, if the semi-join has determined it.
+    order: Option<JoinOrder>,
+}
+
+/// The limits of a run.
+struct RunLimits<'a> {
+    budget: &'a Budget,
+    work: &'a Work,
+}
+
 /// Outputs the rows of an assignment that the trail has not passed.
 fn rows_of<'p: 'b, 'b>(
     evaluator: ConditionEvaluator<'p, 'b>,
     expander: Expander<'p, 'b>,
     trail: &Trail,
-    (assignment, order): (&[Node], Option<(u64, u64)>),
+    assignment: Assignment<'_>,
     row: &mut [Node],
     output: &mut Output,
-    (budget, work): (&Budget, &Work),
+    RunLimits { budget, work }: RunLimits<'_>,
 ) -> Result<(), Halt> {
     let (plan, view) = (evaluator.plan, evaluator.view);
     let product = trail
         .product()
-        .unwrap_or_else(|| expander.product(assignment));
+        .unwrap_or_else(|| expander.product(assignment.nodes));
     if product.widest() > expander.max_rows {
         return Err(Halt::Failed(QueryError::TooManyCombinations(
             expander.max_rows,
         )));
     }
-    let order = order.or_else(|| (!plan.single).then(|| join_order(view.batch, assignment)));
+    let order = assignment
+        .order
+        .or_else(|| (!plan.single).then(|| join_order(view.batch, assignment.nodes)));
     for number in trail.rows()..product.len() {
         if work.step(STEP).is_break() {
             trail.leave(product, number);
@@ -157,7 +175,7 @@ fn rows_of<'p: 'b, 'b>(
 /// Returns the default order of a row that joins documents: the position of the first bound
 /// document in the order of the class expressions; unbound ones sort last. Within one EHR, and if
 /// only EHRs are bound, rows arrive in default order.
-fn join_order(batch: &Batch, assignment: &[Node]) -> (u64, u64) {
+fn join_order(batch: &Batch, assignment: &[Node]) -> JoinOrder {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;
         let is_ehr = table.layout().class() == aqlite_rm::class::Cls::EHR;
@@ -169,7 +187,13 @@ fn join_order(batch: &Batch, assignment: &[Node]) -> (u64, u64) {
         .enumerate()
         .find_map(|(i, node)| ordinal(node).map(|o| (i, o)))
     {
-        Some((before, ordinal)) => (before as u64, ordinal),
-        None => (u64::MAX, u64::MAX),
+        Some((variable, ordinal)) => JoinOrder {
+            variable: variable as u64,
+            ordinal,
+        },
+        None => JoinOrder {
+            variable: u64::MAX,
+            ordinal: u64::MAX,
+        },
     }
 }
