@@ -10,10 +10,13 @@
 //! | `version_uid` | the uid of the version: `<uuid>::<system id>::<number>` |
 //! | `kind` | `COMPOSITION`, `EHR_STATUS` or `FOLDER`; by default the class of `data` |
 //! | `change` | change type by code or rubric; by default creation, modification (with `preceding`) or deleted (without `data`) |
+//! | `lifecycle` | lifecycle state by code or rubric; by default complete, or deleted (without `data`) |
 //! | `preceding` | the preceding version |
 //! | `contribution_uid` | the uid of the contribution; successive lines with the same one are committed together |
-//! | `audit` | an AUDIT_DETAILS with committer and description, or an ATTESTATION; the server sets time and system |
+//! | `audit` | an AUDIT_DETAILS or an ATTESTATION; the server sets time and system |
 //! | `data` | the document, without the VERSION around it; absent for a deletion |
+//!
+//! `change` and `lifecycle` precede `audit`, and that precedes the committal headers of the request.
 //!
 //! Lines are committed as they are read, each contribution in a transaction of its own: a load may
 //! be longer than any transaction. The first error ends the load; its response states the number of
@@ -29,7 +32,7 @@ mod load;
 use super::auth::AccessTrail;
 use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet};
-use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION, change_type};
+use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION};
 use super::content::{CheckedDocument, ValidationLevel, check_model};
 use super::document_class::Controlled;
 use super::document_class::kind_of;
@@ -325,14 +328,10 @@ impl<R: Repository> Service<R> {
     ) -> Result<(ChangeSet, Vec<Finding>), Failure> {
         let uid = VersionUid::read(&record.version_uid, "version_uid")?;
         let kind = record.check(&uid)?;
-        let document = self.loaded_document(call, record.data, kind).await;
+        let audit = audit_of(call, &record)?;
+        let level = ValidationLevel::from_audit(&audit);
+        let document = self.loaded_document(call, record.data, kind, level).await;
         let (data, findings) = document.map_err(|failure| failure.below("/data"))?;
-        let audit = audit_of(
-            record.change.as_deref(),
-            record.audit.as_ref(),
-            record.preceding.is_some(),
-            data.as_ref(),
-        )?;
         let creates_ehr = kind == ObjectKind::EhrStatus && uid.number == 1;
         let preceding = record.preceding.map(|uid| uid.to_string());
         let change = Change {
@@ -358,6 +357,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         data: Option<Tree>,
         kind: ObjectKind,
+        level: ValidationLevel,
     ) -> Result<(Option<CheckedDocument>, Vec<Finding>), Failure> {
         let Some(tree) = data else {
             return Ok((None, Vec::new()));
@@ -366,8 +366,7 @@ impl<R: Repository> Service<R> {
             let checked = check_model(call, tree, super::commit::class_name(kind))?;
             return Ok((Some(checked), Vec::new()));
         }
-        let checked = self.composition_findings(call, tree, ValidationLevel::Complete);
-        let (checked, findings) = checked.await?;
+        let (checked, findings) = self.composition_findings(call, tree, level).await?;
         Ok((Some(checked), findings))
     }
 }
@@ -419,34 +418,30 @@ fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
         && set.ehr_id == next.ehr_id
 }
 
-/// Returns the audit of a record. The change type is `change`, or else follows from the record.
-/// `follows` is true for a record with a preceding version.
+/// Returns the audit of a record: its own members, then its `audit`, then the committal headers.
 ///
 /// # Errors
-/// 400 for an unknown change type, for an audit that a commit would refuse, for a deletion with data
-/// and any other change without.
-fn audit_of(
-    change: Option<&str>,
-    sent: Option<&Tree>,
-    follows: bool,
-    data: Option<&CheckedDocument>,
-) -> Result<Audit, Failure> {
-    let by_default = match (data, follows) {
+/// 400 for an unknown code, for an audit that a commit would refuse, for a deletion with data and
+/// any other change without.
+fn audit_of(call: &Call<'_>, record: &Record) -> Result<Audit, Failure> {
+    let by_default = match (&record.data, &record.preceding) {
         (None, _) => DELETED,
-        (Some(_), true) => MODIFICATION,
-        (Some(_), false) => CREATION,
+        (Some(_), Some(_)) => MODIFICATION,
+        (Some(_), None) => CREATION,
     };
-    let change = change.map_or(Ok(by_default), change_type)?;
-    if (change == DELETED) != data.is_none() {
+    let sent = record.audit.as_ref().and_then(Tree::root);
+    let sent = sent.map(CommitMetadata::of_audit).transpose();
+    let sent = sent.map_err(|failure| failure.below("/audit"))?;
+    let audit = CommitMetadata::of_codes(record.change.as_deref(), record.lifecycle.as_deref())?
+        .before(sent.unwrap_or_default())
+        .or(call.commit_headers()?)
+        .member_audit(by_default)?;
+    if (audit.change_type == DELETED) != record.data.is_none() {
         return Err(Failure::bad_request(
             "a deletion must have no `data`, and every other change must have it",
         ));
     }
-    let stated = sent.and_then(Tree::root).map(CommitMetadata::of_audit);
-    Ok(stated
-        .transpose()?
-        .unwrap_or_default()
-        .audit_of_type(change))
+    Ok(audit)
 }
 
 /// A line of a load.
@@ -456,6 +451,7 @@ struct Record {
     version_uid: String,
     kind: Option<String>,
     change: Option<String>,
+    lifecycle: Option<String>,
     preceding: Option<VersionUid>,
     contribution_uid: Option<String>,
     audit: Option<Tree>,

@@ -282,6 +282,26 @@ impl CommitMetadata {
         })
     }
 
+    /// Reads a change type and a lifecycle state, each by code or rubric.
+    ///
+    /// # Errors
+    /// 400 for an unknown one.
+    pub fn of_codes(change: Option<&str>, state: Option<&str>) -> Result<CommitMetadata, Failure> {
+        Ok(CommitMetadata {
+            change_type: change.map(change_type).transpose()?,
+            lifecycle: state.map(lifecycle).transpose()?,
+            ..CommitMetadata::default()
+        })
+    }
+
+    /// Fills in missing attributes from the audit of the same object, with those of an ATTESTATION.
+    pub fn before(self, audit: CommitMetadata) -> CommitMetadata {
+        CommitMetadata {
+            attestation: audit.attestation.clone(),
+            ..self.or(&audit)
+        }
+    }
+
     /// Fills in missing attributes from another source, but not those of an ATTESTATION: its reason
     /// and proof hold for the object that has them.
     pub fn or(self, other: &CommitMetadata) -> CommitMetadata {
@@ -314,15 +334,6 @@ impl CommitMetadata {
             ..self.audit(default)
         }
         .consistent(default)
-    }
-
-    /// Returns the audit of a change whose type is known. A stated one does not count.
-    pub fn audit_of_type(self, change_type: Code) -> Audit {
-        CommitMetadata {
-            change_type: None,
-            ..self
-        }
-        .audit(change_type)
     }
 
     /// Fills in the defaults of a change. The lifecycle state follows from the change type.

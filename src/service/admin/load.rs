@@ -20,6 +20,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
     ) -> Result<Response, Failure> {
+        call.commit_headers()?;
         let text = call.text()?;
         let lines: Vec<&str> = if is_ndjson(call.request) {
             text.lines()
@@ -47,6 +48,7 @@ impl Record {
                 "version_uid" => record.version_uid = text()?,
                 "kind" => record.kind = Some(text()?),
                 "change" => record.change = Some(text()?),
+                "lifecycle" => record.lifecycle = Some(text()?),
                 "preceding" => record.preceding = Some(VersionUid::read(&text()?, "preceding")?),
                 "contribution_uid" => record.contribution_uid = Some(text()?.to_ascii_lowercase()),
                 "audit" => {
