@@ -31,9 +31,9 @@ mod load;
 
 use super::auth::AccessTrail;
 use super::call::{Call, IncomingRequest};
-use super::commit::{Change, ChangeSet};
+use super::commit::{Change, ChangeSet, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION};
-use super::content::{CheckedDocument, ValidationLevel, check_model};
+use super::content::{CheckedDocument, ValidationLevel};
 use super::document_class::Controlled;
 use super::document_class::kind_of;
 use super::error::Failure;
@@ -363,8 +363,8 @@ impl<R: Repository> Service<R> {
             return Ok((None, Vec::new()));
         };
         if kind != ObjectKind::Composition {
-            let checked = check_model(call, tree, super::commit::class_name(kind))?;
-            return Ok((Some(checked), Vec::new()));
+            let checked = self.check_plain(call, tree, class_name(kind), level);
+            return Ok((Some(checked.await?), Vec::new()));
         }
         let (checked, findings) = self.composition_findings(call, tree, level).await?;
         Ok((Some(checked), findings))

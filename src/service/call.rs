@@ -195,15 +195,16 @@ impl<'a> Call<'a> {
             .within(self.permission, Subject::Named(name), ehr_id)
     }
 
-    /// Checks that the caller may perform the operation in this EHR, on documents of a template or
-    /// without one: 403, or 404.
+    /// Checks that the caller may perform the operation in this EHR, on a document of a kind and a
+    /// template: 403, or 404.
     pub fn check_permission_in(
         &self,
         ehr_id: &str,
+        kind: ObjectKind,
         template_id: Option<&str>,
     ) -> Result<(), Failure> {
-        self.caller
-            .within(self.permission, Subject::from_name(template_id), ehr_id)
+        let subject = Subject::of_document(kind, template_id);
+        self.caller.within(self.permission, subject, ehr_id)
     }
 
     /// Returns the parameter of the path at an index.

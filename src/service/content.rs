@@ -25,7 +25,8 @@ const MAX_NESTING: usize = 120;
 pub(crate) struct CheckedDocument {
     /// The document.
     pub tree: Tree,
-    /// COMPOSITION.archetype_details.template_id.value.
+    /// archetype_details.template_id.value, if that template is stored. The document was checked
+    /// against it.
     pub template_id: Option<String>,
     /// The texts of its template, which may become constant texts of a layout.
     pub known: Rc<Texts>,
@@ -103,21 +104,10 @@ impl<R: Repository> Service<R> {
         what: &str,
         level: ValidationLevel,
     ) -> Result<CheckedDocument, Failure> {
-        check_nesting(&tree, what)?;
-        let mut findings = {
-            // The turn ends with this block, before the template is awaited.
-            let _turn = call.turn(tree.size()).await?;
-            model_findings(&tree)?
-        };
-        let stored = match named_template(&tree) {
-            Some(id) => self.template_of(call, id).await?,
-            None => None,
-        };
-        if let Some(compiled) = stored {
-            let _turn = call.turn(tree.size()).await?;
-            add_template_findings(&tree, &compiled.template, level, &mut findings)?;
-        }
-        plain_document(call, tree, what, &findings)
+        let (checked, findings) = self.findings_of(call, tree, what, level).await?;
+        let class = root_of(&checked.tree)?.class();
+        refuse_errors(call, what, &findings).map_err(|f| with_status_of(class, f))?;
+        Ok(checked)
     }
 
     /// Like [`Service::check_composition`], but returns the findings instead of rejecting the
@@ -128,24 +118,45 @@ impl<R: Repository> Service<R> {
         tree: Tree,
         level: ValidationLevel,
     ) -> Result<(CheckedDocument, Vec<Finding>), Failure> {
-        check_nesting(&tree, COMPOSITION)?;
+        self.findings_of(call, tree, COMPOSITION, level).await
+    }
+
+    /// Returns the findings of the model in a document, and of its template. The template of a
+    /// COMPOSITION must be stored. Any other document names none if the named one is not stored.
+    async fn findings_of(
+        &self,
+        call: &Call<'_>,
+        tree: Tree,
+        what: &str,
+        level: ValidationLevel,
+    ) -> Result<(CheckedDocument, Vec<Finding>), Failure> {
+        check_nesting(&tree, what)?;
+        let is_composition = root_of(&tree)?.class() == Cls::COMPOSITION;
         // A trusted loader has validated its compositions already.
-        let validates = !self.config.trusts_compositions;
+        let validates = !(is_composition && self.config.trusts_compositions);
         let mut findings = Vec::new();
         // The turn ends with this block, before the template is awaited.
         if validates {
             let _turn = call.turn(tree.size()).await?;
             findings = model_findings(&tree)?;
         }
-        let template_id = named_template(&tree).map(str::to_owned);
-        let compiled = match &template_id {
+        let named = named_template(&tree).map(str::to_owned);
+        let compiled = match &named {
             Some(id) => self.template_of(call, id).await?,
             None => None,
         };
         let Some(compiled) = compiled else {
-            // Without a template nothing else can be checked, so this finding comes first.
-            findings.insert(0, without_template(template_id.as_deref()));
-            return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
+            if is_composition {
+                // Without a template nothing else can be checked, so this finding comes first.
+                findings.insert(0, without_template(named.as_deref()));
+                return Err(Failure::invalid(call.dialect, what, &findings));
+            }
+            let checked = CheckedDocument {
+                tree,
+                template_id: None,
+                known: Rc::default(),
+            };
+            return Ok((checked, findings));
         };
         if validates {
             let _turn = call.turn(tree.size()).await?;
@@ -154,7 +165,7 @@ impl<R: Repository> Service<R> {
         Ok((
             CheckedDocument {
                 tree,
-                template_id,
+                template_id: named,
                 known: Rc::clone(&compiled.known),
             },
             findings,
@@ -211,7 +222,7 @@ impl ValidationLevel {
     }
 }
 
-/// Returns COMPOSITION.archetype_details.template_id.value.
+/// Returns archetype_details.template_id.value of a document.
 pub(crate) fn named_template(tree: &Tree) -> Option<&str> {
     tree.root()?
         .text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
@@ -255,43 +266,13 @@ fn check_nesting(tree: &Tree, what: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks an EHR_STATUS, a FOLDER or a party against the model only.
-///
-/// # Errors
-/// As [`Service::check_plain`].
-pub(crate) fn check_model(
-    call: &Call<'_>,
-    tree: Tree,
-    what: &str,
-) -> Result<CheckedDocument, Failure> {
-    check_nesting(&tree, what)?;
-    let findings = model_findings(&tree)?;
-    plain_document(call, tree, what, &findings)
-}
-
-/// Returns a document that is no composition as checked, unless there are errors.
-///
-/// # Errors
-/// As [`Service::check_plain`].
-fn plain_document(
-    call: &Call<'_>,
-    tree: Tree,
-    what: &str,
-    findings: &[Finding],
-) -> Result<CheckedDocument, Failure> {
-    let is_party = root_of(&tree)?.class().is_a(Cls::PARTY);
-    refuse_errors(call, what, findings).map_err(|failure| {
-        if is_party {
-            failure
-        } else {
-            failure.into_bad_request()
-        }
-    })?;
-    Ok(CheckedDocument {
-        tree,
-        template_id: None,
-        known: Rc::default(),
-    })
+/// Returns the error about an invalid document of a class with the status of its operations: see
+/// [`Service::check_plain`].
+pub(crate) fn with_status_of(class: Cls, failure: Failure) -> Failure {
+    match class == Cls::COMPOSITION || class.is_a(Cls::PARTY) {
+        true => failure,
+        false => failure.into_bad_request(),
+    }
 }
 
 /// Returns the findings of the Reference Model in a document.

@@ -6,7 +6,7 @@ use super::admission::Turn;
 use super::call::{Call, ChangedResource, validated};
 use super::commit::{Change, ChangeSet, Committed, CommittedChange, check_write, flags};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
-use super::content::{CheckedDocument, ValidationLevel, named_template};
+use super::content::{CheckedDocument, ValidationLevel, named_template, with_status_of};
 use super::document_class::Controlled;
 use super::error::Failure;
 use super::http::Response;
@@ -187,13 +187,14 @@ impl<R: Repository> Service<R> {
         let audit = call.direct_audit(MODIFICATION)?;
         let content = self.check(call, owner.id(), what, tree, &audit).await?;
         // A trigger of the database has the same rule. This check names the path of the difference.
-        if content.template_id != latest.template_id {
+        if latest.template_id.is_some() && content.template_id != latest.template_id {
             let finding = Finding::error(
                 "SVC0203",
                 "/archetype_details/template_id/value",
-                "an update must keep the template of the composition",
+                format!("an update must keep the template of the {}", what.name),
             );
-            return Err(Failure::invalid(call.dialect, what.name, &[finding]));
+            let failure = Failure::invalid(call.dialect, what.name, &[finding]);
+            return Err(with_status_of(what.class, failure));
         }
         // An EHR_STATUS that makes the EHR modifiable may bring tags in the same commit.
         let opens = what.kind == ObjectKind::EhrStatus && flags(&content.tree).is_modifiable;
@@ -301,7 +302,7 @@ impl<R: Repository> Service<R> {
                 (latest.ok_or_else(|| missing(what))?, None)
             }
         };
-        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
+        call.check_permission_in(owner.id(), latest.kind, latest.template_id.as_deref())?;
         let predecessor = Some(Predecessor {
             version_uid,
             // An EHR has one directory and one EHR_STATUS. The commit checks that no other object
@@ -465,7 +466,7 @@ impl<R: Repository> Service<R> {
             )
         };
         let latest = latest.ok_or_else(unknown)?;
-        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
+        call.check_permission_in(owner.id(), latest.kind, latest.template_id.as_deref())?;
         if expected
             .iter()
             .any(|uid| uid.to_string() == latest.version_uid)
@@ -505,7 +506,7 @@ impl<R: Repository> Service<R> {
             )
             .await?;
         let latest = latest.ok_or_else(|| missing(what))?;
-        call.check_permission_in(owner.id(), latest.template_id.as_deref())?;
+        call.check_permission_in(owner.id(), latest.kind, latest.template_id.as_deref())?;
         if latest.version_uid != named
             && self
                 .version_metadata(owner.id(), &uid.object_id, VersionSelector::Uid(&named))

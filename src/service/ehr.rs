@@ -70,7 +70,7 @@ impl<R: Repository> Service<R> {
         let ehr = found.ok_or_else(missing)?;
         // A caller without access gets the same answer as for an unknown subject, so that it does
         // not reveal that the subject has an EHR.
-        call.check_permission_in(&ehr.ehr_id, None)
+        call.check_permission_in(&ehr.ehr_id, ObjectKind::EhrStatus, None)
             .map_err(|_| missing())?;
         call.trail.add_ehr(&ehr.ehr_id);
         self.show_ehr(call, &ehr).await

@@ -114,7 +114,7 @@ impl<R: Repository> Service<R> {
         };
         // The permission depends on the template, so the version is read first. Without permission
         // the reference stays.
-        if !may_read(call, owner, found.template_id.as_deref()) {
+        if !may_read(call, owner, &found) {
             return Ok(None);
         }
         let tree = found.packed.unpack();
@@ -166,8 +166,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Returns whether the caller may read documents of a template, or other objects of an owner.
-fn may_read(call: &Call<'_>, owner: &str, template: Option<&str>) -> bool {
+/// Returns whether the caller may read a version of an owner.
+fn may_read(call: &Call<'_>, owner: &str, version: &Version) -> bool {
     let permission = Permission {
         resource: match owner {
             "" => Resource::Party,
@@ -175,7 +175,7 @@ fn may_read(call: &Call<'_>, owner: &str, template: Option<&str>) -> bool {
         },
         act: Action::Read,
     };
-    let subject = Subject::from_name(template);
+    let subject = Subject::of_document(version.kind, version.template_id.as_deref());
     call.caller.within(permission, subject, owner).is_ok()
 }
 

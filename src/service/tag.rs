@@ -16,6 +16,7 @@ use super::ids::{Target, VersionUid};
 use super::negotiate::{Return, choose};
 use super::owner::Owner;
 use super::validators::{check_preconditions, has_preconditions, not_modified, tags_etag};
+use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::object_id_of;
 use crate::rm::json::{self, elements, members};
@@ -43,7 +44,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn tags_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let owner = self.owner(call).await?;
-        call.check_permission_in(owner.id(), None)?;
+        call.check_permission_in(owner.id(), ObjectKind::EhrStatus, None)?;
         let (mut shown, mut after) = (String::from("["), None);
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         loop {

@@ -69,7 +69,7 @@ impl<R: Repository> Service<R> {
         };
         // After reading, because only the version has its template. A missing version is 404 for
         // every caller.
-        call.check_permission_in(owner, template.as_deref())?;
+        call.check_permission_in(owner, what.kind, template.as_deref())?;
         Ok(found)
     }
 
@@ -322,10 +322,9 @@ impl<R: Repository> Service<R> {
             }
         }
         // A deletion has no template, so the last version with data decides.
-        match heads.iter().rev().find_map(|h| h.template_id.as_deref()) {
-            Some(template) => call.check_permission_in(owner, Some(template))?,
-            None if heads.is_empty() => {}
-            None => call.check_permission_in(owner, None)?,
+        let template = heads.iter().rev().find_map(|h| h.template_id.as_deref());
+        if !heads.is_empty() {
+            call.check_permission_in(owner, what.kind, template)?;
         }
         Ok(heads)
     }

@@ -23,7 +23,7 @@ const PERSISTENT: &str = "431";
 /// The properties of a document that all versions of its object share.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct KeptProperties {
-    /// COMPOSITION.archetype_details.template_id.value
+    /// The template that its document was checked against. The first one that a version has is kept.
     pub(crate) template_id: Option<String>,
     /// COMPOSITION.archetype_node_id, by the invariant `Archetype_node_id_valid` of
     /// VERSIONED_COMPOSITION (RM EHR IM). `None` for other classes, and in rows of earlier
@@ -60,10 +60,12 @@ impl KeptProperties {
     fn check(&self, version: &Version) -> Result<(), StoreError> {
         let own = KeptProperties::of(version);
         let version_uid = || version.version_uid.clone();
-        if self.template_id != own.template_id {
+        if let Some(kept) = &self.template_id
+            && own.template_id.as_ref() != Some(kept)
+        {
             return Err(StoreError::OtherTemplate {
                 version_uid: version_uid(),
-                template_id: self.template_id.clone(),
+                template_id: kept.clone(),
             });
         }
         match (&self.archetype_node_id, &own.archetype_node_id) {

@@ -27,7 +27,7 @@ pub enum StoreError {
         /// The uid of the rejected version.
         version_uid: String,
         /// The template of the object.
-        template_id: Option<String>,
+        template_id: String,
     },
     /// A version of a COMPOSITION has another archetype node id than the object that it belongs to.
     OtherArchetype {
@@ -66,7 +66,7 @@ pub enum StoreError {
     DirectoryExists,
     /// A definition with this name and version exists.
     DefinitionExists,
-    /// Stored compositions name this template.
+    /// Stored versions name this template.
     TemplateInUse,
     /// Some data of the snapshot were physically deleted, or belong to an EHR that population
     /// queries may not read any more.
@@ -105,9 +105,8 @@ impl fmt::Display for StoreError {
             ),
             StoreError::OtherTemplate { version_uid, template_id } => write!(
                 f,
-                "the version {version_uid} would change the template of its object from {}: a version has the template that it \
-                 follows; commit another document as an object of its own",
-                template_id.as_ref().map_or_else(|| String::from("none"), |id| format!("`{id}`"))
+                "the version {version_uid} would change the template of its object from `{template_id}`: a version has the template that it \
+                 follows; commit another document as an object of its own"
             ),
             StoreError::OtherArchetype { version_uid, archetype_node_id } => write!(
                 f,
@@ -131,7 +130,7 @@ impl fmt::Display for StoreError {
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
-            StoreError::TemplateInUse => f.write_str("stored compositions use this template: remove them first"),
+            StoreError::TemplateInUse => f.write_str("stored versions use this template: remove them first"),
             StoreError::SnapshotGone => f.write_str("data of the snapshot were physically deleted, or an EHR of it is not queryable any more: request the first page again"),
             StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: request the first page again"),
             StoreError::Unavailable(why) => write!(f, "the storage is not available: {why}"),

@@ -66,7 +66,7 @@ pub struct Version {
     pub time_committed: String,
     /// VERSION.lifecycle_state code: 532, 553, 523, …
     pub lifecycle: String,
-    /// COMPOSITION.archetype_details.template_id.value.
+    /// The stored template that the document names and was checked against.
     pub template_id: Option<String>,
     /// The complete VERSION, packed. A deletion has no `data`. An IMPORTED_VERSION has its stored
     /// form: uid, lifecycle_state and data at the root, and the item without data.
@@ -126,7 +126,7 @@ pub struct VersionMetadata {
     pub time_committed: String,
     /// VERSION.lifecycle_state code.
     pub lifecycle: String,
-    /// COMPOSITION.archetype_details.template_id.value.
+    /// The stored template that the document names and was checked against.
     pub template_id: Option<String>,
     /// The approximate size of the stored document in bytes.
     pub bytes: usize,
@@ -279,7 +279,7 @@ impl Commit {
 /// modification.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Preconditions {
-    /// The templates that its compositions were checked against.
+    /// The templates that its documents were checked against.
     pub templates: Vec<Rc<TemplateState>>,
     /// The version that its only version follows.
     pub predecessor: Option<Predecessor>,
@@ -288,7 +288,7 @@ pub struct Preconditions {
 /// The stored definitions of a template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TemplateState {
-    /// COMPOSITION.archetype_details.template_id.value.
+    /// Its id.
     pub template: String,
     /// Version, time and storing id of each definition of this name, sorted.
     pub stored: Vec<String>,

@@ -434,6 +434,25 @@ fn identifiers_do_not_depend_on_the_number_of_attempts() {
 }
 
 #[test]
+fn directory_is_checked_by_a_template_that_another_instance_replaced() {
+    const STAYS: &str = include_str!("../cases/rest/folder.opt");
+    let database = Sqlite::in_memory();
+    let mut host = Instance::over(database.clone());
+    host.done(&json("PUT", "", ""));
+    let upload = |version: &str, text: String| {
+        let path = format!("/v1/definition/template?type=opt14&version={version}");
+        Request::new("POST", &path).with_body("application/xml", text)
+    };
+    host.done(&upload("1.0.0", STAYS.to_owned()));
+    let folder = r#"{"_type":"FOLDER","archetype_node_id":"openEHR-EHR-FOLDER.stays.v1","name":{"_type":"DV_TEXT","value":"Stays"},"archetype_details":{"_type":"ARCHETYPED","archetype_id":{"_type":"ARCHETYPE_ID","value":"openEHR-EHR-FOLDER.stays.v1"},"template_id":{"_type":"TEMPLATE_ID","value":"stays.v1"},"rm_version":"1.1.0"}}"#;
+    let first = host.done(&json("POST", "/directory", folder));
+    let wards = STAYS.replace("FOLDER.stays.v1", "FOLDER.wards.v1");
+    other(&database).done(&upload("2.0.0", wards));
+    let update = json("PUT", "/directory", folder).with_header("If-Match", &first);
+    assert_eq!(host.send(&update).status, 400);
+}
+
+#[test]
 fn update_of_a_directory_that_is_not_the_newest_one_is_rejected() {
     let database = Sqlite::in_memory();
     let mut host = Instance::over(database.clone());

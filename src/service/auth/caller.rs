@@ -3,6 +3,7 @@
 use super::super::committal::Party;
 use super::super::error::Failure;
 use super::scope::{Compartment, Permission, ROLES, Scope, of_role, of_text, restricts};
+use crate::document::ObjectKind;
 
 /// A caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +39,11 @@ impl<'a> Subject<'a> {
     /// Creates a subject from an optional name.
     pub fn from_name(name: Option<&'a str>) -> Subject<'a> {
         name.map_or(Subject::Nameless, Subject::Named)
+    }
+
+    /// Creates the subject of a document. Scopes name templates of compositions only.
+    pub fn of_document(kind: ObjectKind, template_id: Option<&'a str>) -> Subject<'a> {
+        Subject::from_name(template_id.filter(|_| kind == ObjectKind::Composition))
     }
 }
 

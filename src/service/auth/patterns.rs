@@ -318,6 +318,24 @@ fn line_of_a_template_beyond_the_pattern_has_one_answer() {
     }
 }
 
+/// Scopes of templates concern compositions. Other documents need the pattern `*`.
+#[test]
+fn directory_with_a_template_needs_permission_for_everything() {
+    let mut host = Host::new();
+    let owner = Caller::with_roles("owner", "", &["admin", "define", "write"]);
+    let stays = include_str!("../../../tests/cases/rest/folder.opt");
+    let upload = "/v1/definition/template?type=opt14";
+    let answer = host.send(&owner, "POST", upload, "application/xml", stays);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let folder = r#"{"_type":"FOLDER","archetype_node_id":"openEHR-EHR-FOLDER.stays.v1","name":{"_type":"DV_TEXT","value":"Stays"},"archetype_details":{"_type":"ARCHETYPED","archetype_id":{"_type":"ARCHETYPE_ID","value":"openEHR-EHR-FOLDER.stays.v1"},"template_id":{"_type":"TEMPLATE_ID","value":"stays.v1"},"rm_version":"1.1.0"}}"#;
+    let path = format!("/v1/ehr/{EHR}/directory");
+    assert_eq!(host.status(&owner, "POST", &path, folder), 201);
+    for (scope, status) in [("stays.v1", 403), ("*", 200)] {
+        let caller = app(&format!("patient/composition-{scope}.cruds"));
+        assert_eq!(host.status(&caller, "GET", &path, ""), status, "{scope}");
+    }
+}
+
 #[test]
 fn lint_compares_a_query_with_templates_that_the_caller_may_read() {
     let mut host = Host::new();

@@ -334,6 +334,7 @@ impl<R: Repository> Service<R> {
         let change = self.first_version(EHR_STATUS.kind, object_id, status, audit);
         Ok(ChangeSet {
             creates_ehr: true,
+            names_templates: true,
             ..ChangeSet::single(ehr_id, change)
         })
     }

@@ -29,6 +29,7 @@ pub const MIGRATIONS: Migrations = migrations!("migrations":
     "0120_queryable_changes.sql",
     "0130_first_versions.sql",
     "0140_kept_properties.sql",
+    "0150_template_of_all_kinds.sql",
 );
 
 /// The tables of the access log.
