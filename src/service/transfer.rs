@@ -16,10 +16,10 @@
 //! import can be started again. A line that differs from the stored data is rejected (409). An
 //! export that is imported into an empty repository and exported again has the same bytes.
 //!
-//! Import checks a line like any commit: identifiers, times, the Reference Model and the templates
-//! of compositions. A definition is checked like an upload of its text. A line with an error is rejected with its findings. `findings=keep` accepts
-//! compositions with findings, as `admin/load` does, so that data that were loaded that way can be
-//! restored.
+//! Import checks a line like any commit: identifiers, times, the Reference Model and templates. A
+//! definition is checked like an upload of its text. A line with an error is rejected with its
+//! findings. `findings=keep` accepts documents with findings, as `admin/load` accepts compositions,
+//! so that data that were loaded that way, or precede their template, can be restored.
 
 mod definitions;
 mod parties;
@@ -327,7 +327,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// Checks the document of an imported version, and returns its template and its packed form.
-    /// Only compositions have a template.
+    /// The template of a composition must be stored. `keeps_findings` accepts documents that break
+    /// rules.
     async fn packed_import(
         &self,
         call: &Call<'_>,
@@ -336,63 +337,49 @@ impl<R: Repository> Service<R> {
         keeps_findings: bool,
     ) -> Result<(Option<String>, Packed), Failure> {
         let data = version.root().and_then(|root| root.get(Attr::DATA));
-        if let Some(data) = data.filter(|_| head.kind == ObjectKind::Composition) {
-            let level = (!keeps_findings).then(|| ValidationLevel::from_lifecycle(&head.lifecycle));
-            return self.imported_composition(call, version, data, level).await;
-        }
-        let mut findings = model_findings(version)?;
-        place_in_sent(version, &mut findings);
-        refuse_errors(call, "version", &findings)?;
-        Ok((None, self.packed(version, &NothingKnown)?))
-    }
-
-    /// Returns the template of an imported composition, and the packed form of its version.
-    /// `level` is `None` if compositions with findings are accepted.
-    async fn imported_composition(
-        &self,
-        call: &Call<'_>,
-        version: &Tree,
-        data: NodeRef<'_>,
-        level: Option<ValidationLevel>,
-    ) -> Result<(Option<String>, Packed), Failure> {
         let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
-        let template_id = data.text_along(&path).map(str::to_owned);
+        let named = data.and_then(|data| data.text_along(&path));
         // The turn ends before the template is read, because reading waits for the database.
         let turn = call.turn(version.size()).await?;
         let mut findings = model_findings(version)?;
         drop(turn);
-        let known = match &template_id {
+        let template = match named {
             Some(id) => self.template_of(call, id).await?,
             None => None,
         };
-        let Some(template) = known else {
-            let mut missing = without_template(template_id.as_deref());
+        let needs_template = data.is_some() && head.kind == ObjectKind::Composition;
+        if needs_template && template.is_none() {
+            let mut missing = without_template(named);
             missing.path.insert_str(0, DATA);
             findings.insert(0, missing);
             place_in_sent(version, &mut findings);
             return Err(Failure::invalid(call.dialect, "version", &findings));
-        };
+        }
         let _turn = call.turn(version.size()).await?;
-        if let Some(level) = level {
+        if keeps_findings {
+            // Findings about the VERSION itself still reject the line: its audit and uid must be
+            // valid.
+            findings.retain(|finding| !is_of_data(finding));
+        } else if let Some((data, template)) = data.zip(template.as_ref()) {
+            let level = ValidationLevel::from_lifecycle(&head.lifecycle);
             let mut of_data = level.findings(data, &template.template);
             // Their paths begin at the data, all others at the version.
             of_data.iter_mut().for_each(|f| f.path.insert_str(0, DATA));
             findings.extend(of_data);
-        } else {
-            // Findings about the VERSION itself still reject the line: its audit and uid must be
-            // valid.
-            findings.retain(|finding| !is_of_data(finding));
         }
         let mut errors = findings.iter().filter(|f| f.severity == Severity::Error);
         let can_be_kept = errors.all(is_of_data);
         place_in_sent(version, &mut findings);
         refuse_errors(call, "version", &findings).map_err(|failure| match can_be_kept {
-            true => {
-                failure.with_help("`findings=keep` imports compositions in spite of their errors")
-            }
+            true => failure.with_help("`findings=keep` imports documents in spite of their errors"),
             false => failure,
         })?;
-        Ok((template_id, self.packed(version, &*template.known)?))
+        let template_id = named.filter(|_| template.is_some()).map(str::to_owned);
+        let packed = match template {
+            Some(template) => self.packed(version, &*template.known)?,
+            None => self.packed(version, &NothingKnown)?,
+        };
+        Ok((template_id, packed))
     }
 
     /// Returns whether the line of an existing contribution equals the stored one: the
@@ -501,7 +488,7 @@ async fn add_contributions(
     Ok(())
 }
 
-/// Returns whether an import accepts compositions with findings.
+/// Returns whether an import accepts documents with findings.
 fn keeps_findings(request: &Request) -> Result<bool, Failure> {
     match request.query_value("findings") {
         None | Some("" | "refuse") => Ok(false),
