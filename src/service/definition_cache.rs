@@ -7,9 +7,10 @@ use super::error::Failure;
 use super::ids::select_version;
 use super::template::read_stored_in_turns;
 use super::templates::{Compiled, FactSource, KnownTemplate};
+use super::validators::{check_preconditions, definition_etag, has_preconditions};
 use crate::gdl::{self, CompiledGuide};
 use crate::store::cache::Cache;
-use crate::store::repository::{Definition, DefinitionKind, Repository, TemplateState};
+use crate::store::repository::{Definition, DefinitionKind, Repository, StoreError, TemplateState};
 use crate::template::WebTemplate;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -275,16 +276,44 @@ impl<R: Repository> Service<R> {
         found.map_err(Failure::of_store)
     }
 
-    /// Stores a definition.
+    /// Stores an uploaded definition, if the preconditions of the request hold. `version` is the
+    /// one that the request names.
+    ///
+    /// # Errors
+    /// 412 for a precondition that does not hold, 409 if the definition exists.
     pub(crate) async fn define(
         &self,
+        call: &Call<'_>,
         kind: DefinitionKind,
         definition: &Definition,
+        version: Option<&str>,
     ) -> Result<(), Failure> {
-        self.repository
-            .define(kind, definition.clone())
-            .await
-            .map_err(Failure::of_store)
+        self.check_stored(call, kind, definition, version).await?;
+        let outcome = self.repository.define(kind, definition.clone()).await;
+        if let Err(StoreError::DefinitionExists) = outcome {
+            // Another request may have stored it after the check.
+            self.check_stored(call, kind, definition, version).await?;
+        }
+        outcome.map_err(Failure::of_store)
+    }
+
+    /// Checks the preconditions of a request that stores a definition. They are those of a version,
+    /// or without one those of the latest. Templates of another format have other addresses.
+    pub(crate) async fn check_stored(
+        &self,
+        call: &Call<'_>,
+        kind: DefinitionKind,
+        sent: &Definition,
+        version: Option<&str>,
+    ) -> Result<(), Failure> {
+        if !has_preconditions(call.request) {
+            return Ok(());
+        }
+        let mut listed = self.versions_of(kind, &sent.name).await?;
+        listed.retain(|one| kind != DefinitionKind::Template || one.format == sent.format);
+        let stored = self.select_among(kind, Some(call), &listed, version);
+        let etag = stored.await?.as_ref().map(definition_etag);
+        check_preconditions(call.request, etag.as_deref())
     }
 
     /// Returns the definition that a name and a complete, partial or absent version select, with

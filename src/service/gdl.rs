@@ -32,7 +32,7 @@ impl<R: Repository> Service<R> {
         call.check_json_acceptable()?;
         let compiled = guide.compile();
         drop(turn);
-        self.define(KIND, &definition).await?;
+        self.define(call, KIND, &definition, Some(VERSION)).await?;
         uploaded(call, &definition, &compiled)
     }
 

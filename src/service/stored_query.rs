@@ -12,8 +12,7 @@ use super::negotiate::{Return, choose, is_text_body};
 use super::route::is_reserved_name;
 use super::time::iso;
 use super::validators::{
-    DEFINITION_ATTEMPTS, check_preconditions, definition_etag, definition_response,
-    has_preconditions,
+    DEFINITION_ATTEMPTS, definition_etag, definition_response, has_preconditions,
 };
 use crate::aql;
 use crate::diag::Severity;
@@ -94,15 +93,9 @@ impl<R: Repository> Service<R> {
         definition: &mut Definition,
     ) -> Result<(), Failure> {
         definition.version = self.version_to_store(call, &definition.name).await?;
-        if has_preconditions(call.request) {
-            // An address without a version is that of the latest one.
-            let version = call.optional_param(1);
-            let stored = self.select_definition(KIND, None, &definition.name, version);
-            let stored = stored.await?;
-            let etag = stored.as_ref().map(definition_etag);
-            check_preconditions(call.request, etag.as_deref())?;
-        }
-        Ok(())
+        // An address without a version is that of the latest one.
+        let version = call.optional_param(1);
+        self.check_stored(call, KIND, definition, version).await
     }
 
     /// Returns the version for storing a query: that of the path, or the next one.

@@ -113,7 +113,8 @@ impl<R: Repository> Service<R> {
         // The permission depends on the id, which is known only after the text is read.
         call.check_named_permission(&template.template_id)?;
         let content = uploaded_content(call, &template, self.config.limits.result).await?;
-        self.define(KIND, &definition).await?;
+        let version = requested.map(|_| definition.version.as_str());
+        self.define(call, KIND, &definition, version).await?;
         Ok(uploaded(call, &definition, content))
     }
 

@@ -400,10 +400,10 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "template upload",
             "Upload an operational template",
-            &[201, 406, 409],
+            &[201, 406, 409, 412],
         )
         .query(&["type", "version"])
-        .headers(&["Prefer"])
+        .headers(&["Prefer", "If-Match", "If-None-Match"])
         .sends(XML)
         .gives(&[
             "application/xml",
@@ -480,8 +480,8 @@ const KINDS: &[(Operation, Kind)] = &[
     // Guides and CDS Hooks.
     (
         Operation::GuideUpload,
-        Kind::new("guide upload", "Upload a guide", &[201, 406, 409])
-            .headers(&["Prefer"])
+        Kind::new("guide upload", "Upload a guide", &[201, 406, 409, 412])
+            .headers(&["Prefer", "If-Match", "If-None-Match"])
             .sends(TEXT)
             .gives(JSON),
     ),
