@@ -132,12 +132,16 @@ impl<R: Repository> Service<R> {
         let list = checked(target, of_body(call.text()?)?)?;
         self.replace_tags(call, &owner, list.clone()).await?;
         let etag = tags_etag(&list.tags);
+        let mut path = Owner::segments(owner.id());
+        path.extend([what.segment, &list.target, "tags"]);
+        let path = call.address(&path);
         let response = match call.prefer.returns {
             Return::Minimal => Response::new(204),
             Return::Representation => Response::json(200, self.item_tags(&owner, what, vec![list])),
             Return::Identifier => Response::json(200, json!({ "uid": list.target })),
         };
-        Ok(call.preference_applied(response.with_header("ETag", format!("\"{etag}\""))))
+        let response = response.with_header("ETag", format!("\"{etag}\""));
+        Ok(call.preference_applied(response.with_header("Location", path)))
     }
 
     /// Returns the tags of one target.

@@ -11,7 +11,7 @@ use super::error::{Failure, shortened};
 use super::fhir::{Canonical, ValueSet};
 use super::http::Response;
 use super::ids::check_addressable;
-use super::negotiate::choose;
+use super::negotiate::{Return, choose};
 use super::terminology::MAX_CODES;
 use super::time::iso;
 use super::validators::{
@@ -27,6 +27,7 @@ impl<R: Repository> Service<R> {
     /// PUT /definition/valueset/{url}
     pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let (named, text) = (named_set(call)?, call.text()?);
+        call.check_json_acceptable()?;
         call.room(text.len()).await?;
         let definition = readable_value_set(call, named, text).await?;
         for _ in 0..DEFINITION_ATTEMPTS {
@@ -53,12 +54,9 @@ impl<R: Repository> Service<R> {
         let latest = self.latest_value_set(Some(call), url).await?;
         let etag = latest.as_ref().map(definition_etag);
         check_preconditions(call.request, etag.as_deref())?;
-        let answer = |response, definition: &Definition| {
-            validated(response, &definition_etag(definition), &definition.created)
-        };
         // A repeated upload makes no revision.
         if let Some(known) = latest.as_ref().filter(|known| known.body == set.body) {
-            return Ok(Some(answer(Response::new(204), known)));
+            return Ok(Some(stored(call, known, false)));
         }
         let definition = Definition {
             version: format!("{}.0.0", next_revision(latest.as_ref())?),
@@ -68,12 +66,7 @@ impl<R: Repository> Service<R> {
             Err(StoreError::DefinitionExists) => return Ok(None),
             outcome => outcome.map_err(Failure::of_store)?,
         }
-        let response = match latest {
-            Some(_) => Response::new(204),
-            None => Response::new(201)
-                .with_header("Location", call.address(&["definition", "valueset", url])),
-        };
-        Ok(Some(answer(response, &definition)))
+        Ok(Some(stored(call, &definition, latest.is_none())))
     }
 
     /// GET /definition/valueset
@@ -161,6 +154,21 @@ impl<R: Repository> Service<R> {
     ) -> Result<Option<Definition>, Failure> {
         self.select_definition(KIND, call, url, None).await
     }
+}
+
+/// Returns the response to an upload. `is_new` is true for the first revision.
+fn stored(call: &Call<'_>, definition: &Definition, is_new: bool) -> Response {
+    let status = if is_new { 201 } else { 200 };
+    let response = match call.prefer.returns {
+        Return::Representation => {
+            Response::new(status).with_body("application/json", definition.body.clone())
+        }
+        Return::Identifier => Response::json(status, json!({ "uid": definition.name })),
+        Return::Minimal => Response::new(if is_new { 201 } else { 204 }),
+    };
+    let path = call.address(&["definition", "valueset", &definition.name]);
+    let response = validated(response, &definition_etag(definition), &definition.created);
+    call.preference_applied(response.with_header("Location", path))
 }
 
 /// Returns the definition that an upload would make of a revision of an import.

@@ -49,7 +49,7 @@ const OF_KINDS: &[(&str, &[&[&str]])] = &[
     ),
     ("versioned", &[OF_READS]),
     ("tags", &[&["ETag"]]),
-    ("tags put", &[&["ETag", "Preference-Applied"]]),
+    ("tags put", &[&["ETag", "Location", "Preference-Applied"]]),
     ("ehr create", &[OF_CHANGES, &["openehr-uri"]]),
     ("ehr by subject", &[OF_READS, &["Link"]]),
     ("ehr", &[OF_READS, &["Preference-Applied"]]),
@@ -65,7 +65,7 @@ const OF_KINDS: &[(&str, &[&[&str]])] = &[
     ("web template", &[OF_READS]),
     ("guide upload", &[OF_CHANGES]),
     ("guide", &[OF_READS]),
-    ("value set store", &[OF_READS, &["Location"]]),
+    ("value set store", &[OF_CHANGES]),
     ("value set", &[OF_READS]),
 ];
 

@@ -538,9 +538,14 @@ const KINDS: &[(Operation, Kind)] = &[
     // Value sets.
     (
         Operation::ValueSetStore,
-        Kind::new("value set store", "Store a value set", &[201, 204, 412])
-            .headers(CONDITIONAL)
-            .sends(JSON),
+        Kind::new(
+            "value set store",
+            "Store a value set",
+            &[200, 201, 204, 406, 412],
+        )
+        .headers(&["Prefer", "If-Match", "If-None-Match"])
+        .sends(JSON)
+        .gives(JSON),
     ),
     (
         Operation::ValueSetList,

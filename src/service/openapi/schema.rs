@@ -203,7 +203,7 @@ fn service_bodies(operation: Operation) -> (&'static [&'static str], &'static [&
         Operation::QueryAdHoc => (&["QueryRequest"], &["ResultSet"]),
         Operation::QueryExplain => (&["QueryRequest"], &["Explanation"]),
         Operation::QueryStored => (&["StoredQueryRequest"], &["ResultSet", "StoredQuery"]),
-        Operation::ValueSetStore => (&["ValueSet"], &[]),
+        Operation::ValueSetStore => (&["ValueSet"], &["ValueSet", "Identifier"]),
         Operation::ValueSetList => (&[], &["ValueSetList"]),
         Operation::ValueSetGet => (&[], &["ValueSet"]),
         Operation::GuideUpload => (&["Guide"], &["GuideEntry", "Identifier"]),
