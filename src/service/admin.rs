@@ -40,6 +40,7 @@ use super::error::Failure;
 use super::http::{Request, Response};
 use super::identity::{check_data_uid, check_deletable};
 use super::ids::{Target, VersionUid, check_system_id, is_uuid};
+use super::negotiate::choose;
 use super::route::{self, Operation, RouteTarget};
 use super::template::ALL;
 use super::validators::{NO_ETAG, check_preconditions, definition_etag, has_preconditions};
@@ -223,6 +224,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         kind: DefinitionKind,
     ) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
         let name = call.param(0)?;
         let is_all =
             kind == DefinitionKind::Template && name == ALL && call.optional_param(1).is_none();

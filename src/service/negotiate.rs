@@ -396,7 +396,6 @@ pub(crate) fn is_ndjson(request: &Request) -> bool {
 ///
 /// # Errors
 /// 406 if not.
-#[cfg(feature = "server")]
 pub(crate) fn check_ndjson_acceptable(request: &Request) -> Result<(), Failure> {
     choose(request, &NDJSON).map(drop)
 }

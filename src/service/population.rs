@@ -22,6 +22,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::execution::{EhrRange, RunFailure, Stage, record_access, unwritten, within_chain};
 use super::http::{Response, RowPart};
+use super::negotiate::check_ndjson_acceptable;
 use crate::gdl::output::line;
 use crate::rm::json;
 use crate::store::repository::Repository;
@@ -52,6 +53,7 @@ struct Answers<'a> {
 impl<R: Repository> Service<R> {
     /// POST /gdl/query with lines
     pub(super) async fn guide_run_on_lines(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        check_ndjson_acceptable(call.request)?;
         let guides = named_guides(call)?;
         let stages = self.stages(call, &guides).await?;
         let all = numbered(call)?;

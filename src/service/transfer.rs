@@ -40,7 +40,7 @@ use super::ids::{VersionUid, check_subject, is_uuid};
 use super::imported::read_version;
 use super::members::{Members, in_member};
 use super::named_uids::complete_data_uid;
-use super::negotiate::Format;
+use super::negotiate::{Format, check_ndjson_acceptable};
 use super::time::past_instant;
 use super::value_set::imported_value_set;
 use super::{Service, gdl};
@@ -68,6 +68,7 @@ const TOGETHER: usize = 50;
 impl<R: Repository> Service<R> {
     /// GET /admin/export?after=…&limit=…&ehr_id=…
     pub(super) async fn export(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        check_ndjson_acceptable(call.request)?;
         let page = PageRequest::read(call.request)?;
         if let Some(ehr_id) = &page.ehr_id {
             self.ehr_with_id(ehr_id).await?;
@@ -123,6 +124,7 @@ impl<R: Repository> Service<R> {
 
     /// POST /admin/import?findings=refuse|keep
     pub(super) async fn import(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        check_ndjson_acceptable(call.request)?;
         let keeps_findings = keeps_findings(call.request)?;
         let mut import = Import::begin(call);
         // A record may depend on any record before it.

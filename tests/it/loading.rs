@@ -38,7 +38,7 @@ impl Client {
     fn ask(&mut self, status: u16, method: &str, path: &str, kind: &str, body: &str) -> Response {
         let request = Request::new(method, &format!("/v1{path}"))
             .with_body(kind, body)
-            .with_header("Accept", kind);
+            .with_header("Accept", &format!("{kind}, application/json"));
         let response = self.send(&request);
         assert_eq!(
             response.status,

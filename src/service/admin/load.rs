@@ -6,7 +6,7 @@ use super::super::content::{malformed, read_text};
 use super::super::error::Failure;
 use super::super::http::Response;
 use super::super::ids::VersionUid;
-use super::super::negotiate::{Format, is_ndjson};
+use super::super::negotiate::{Format, choose, is_ndjson};
 use super::Record;
 use crate::rm::class::Cls;
 use crate::rm::json::{self, members};
@@ -20,6 +20,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
     ) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
         call.commit_headers()?;
         let text = call.text()?;
         let lines: Vec<&str> = if is_ndjson(call.request) {

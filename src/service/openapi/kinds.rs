@@ -248,7 +248,7 @@ const TAGS_DELETE: Kind =
 const DELETE_DEFINITION: Kind = Kind::new(
     "delete definition",
     "Remove a definition, and count the removed versions",
-    &[200, 404, 409, 412, 422],
+    &[200, 404, 406, 409, 412, 422],
 )
 .headers(CONDITIONAL)
 .gives(JSON);
@@ -575,21 +575,21 @@ const KINDS: &[(Operation, Kind)] = &[
         Kind::new(
             "export",
             "Export all data, or one EHR, page by page",
-            &[200, 404],
+            &[200, 404, 406],
         )
         .query(&["limit", "after", "ehr_id"])
         .gives(NDJSON),
     ),
     (
         Operation::Import,
-        Kind::new("import", "Import an export", &[200])
+        Kind::new("import", "Import an export", &[200, 406])
             .query(&["first", "findings"])
             .sends(NDJSON)
             .gives(NDJSON),
     ),
     (
         Operation::AdminLoad,
-        Kind::new("load", "Load versions under fixed ids", &[200, 409])
+        Kind::new("load", "Load versions under fixed ids", &[200, 406, 409])
             .sends(&["application/json", "application/x-ndjson"])
             .gives(JSON),
     ),
