@@ -147,16 +147,11 @@ impl<R: Repository> Service<R> {
         if !request.id().is_empty() {
             response = response.with_header("X-Request-Id", request.id());
         }
-        let is_negotiated = request.method != "OPTIONS";
         let origin = request.header("Origin");
-        let vary = match (is_negotiated, origin.is_some()) {
-            (true, false) => Some("Accept, Prefer"),
-            (true, true) => Some("Accept, Prefer, Origin"),
-            (false, true) => Some("Origin"),
-            (false, false) => None,
-        };
-        if let Some(vary) = vary {
-            response = response.with_header("Vary", vary);
+        let mut vary = selecting_headers(request).to_vec();
+        vary.extend(origin.map(|_| "Origin"));
+        if !vary.is_empty() {
+            response = response.with_header("Vary", vary.join(", "));
         }
         let Some(origin) = origin else {
             return response;
@@ -167,5 +162,19 @@ impl<R: Repository> Service<R> {
                 .with_header("Access-Control-Expose-Headers", EXPOSED);
         }
         response
+    }
+}
+
+/// Returns the headers that select the answer to a request. A query may be narrowed to the EHR of a
+/// header. Guides are answered in a language of the caller.
+fn selecting_headers(request: &Request) -> &'static [&'static str] {
+    let has = |name: &str| request.path.split('/').any(|segment| segment == name);
+    match () {
+        () if request.method == "OPTIONS" => &[],
+        () if has("cds-services") || (has("gdl") && has("query")) => {
+            &["Accept", "Prefer", "Accept-Language"]
+        }
+        () if has("query") && !has("definition") => &["Accept", "Prefer", "openEHR-EHR-id"],
+        () => &["Accept", "Prefer"],
     }
 }
