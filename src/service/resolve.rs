@@ -81,16 +81,22 @@ impl<R: Repository> Service<R> {
             places.push((at, own.len(), found));
         }
         order::sort_by_key(&mut places, |(at, ..)| *at);
+        // The preference was not applied if no reference could be resolved.
+        let is_applied = places.iter().any(|(.., found)| found.is_some());
         // From the end, so that earlier positions stay valid.
         for (at, length, found) in places.into_iter().rev() {
             if let Some(found) = found {
                 text.replace_range(at..at + length, &found);
             }
         }
+        let mut headers = Vec::new();
+        if is_applied {
+            headers.push(("Preference-Applied", String::from("resolve_refs")));
+        }
         Ok(Some(Representation {
             media_type: Format::Json.media_type(),
             body: text,
-            headers: vec![("Preference-Applied", String::from("resolve_refs"))],
+            headers,
         }))
     }
 
