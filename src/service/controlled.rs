@@ -71,7 +71,8 @@ impl<R: Repository> Service<R> {
             DocumentChange::Update => self.updating(call, what, facts).await,
             DocumentChange::Delete => self.deletion(call, what, facts).await,
         };
-        let committed = self.commit_with_preconditions(call, change_set).await?;
+        let committed = self.commit_with_preconditions(call, change_set).await;
+        let committed = committed.map_err(|failure| with_latest_address(call, what, failure))?;
         self.change_response(call, what, &committed).await
     }
 
@@ -140,9 +141,16 @@ impl<R: Repository> Service<R> {
         let tree = version.packed.unpack();
         drop(turn);
         let Some(data) = tree.root().and_then(|root| root.get(Attr::DATA)) else {
-            return Ok(
-                Response::new(204).with_header("ETag", format!("\"{}\"", version.version_uid))
-            );
+            let uid = &version.version_uid;
+            let status = match none_match(call.request, uid) {
+                true => 304,
+                false => 204,
+            };
+            return Ok(validated(
+                Response::new(status),
+                uid,
+                &version.time_committed,
+            ));
         };
         let shown = match call.request.query_value("path") {
             // `path` selects a folder of a directory (ITS-REST, DIRECTORY).
@@ -597,6 +605,26 @@ fn version_to_delete(call: &Call<'_>, what: &Controlled) -> Result<VersionUid, F
     let uid = VersionUid::parse(call.sub_param(0)?).ok_or_else(|| missing(what))?;
     check_preconditions(call.request, Some(&uid.to_string()))?;
     Ok(uid)
+}
+
+/// Adds the address of the latest version to an error that names it by an entity tag alone: it was
+/// committed after the check of this request.
+fn with_latest_address(call: &Call<'_>, what: &Controlled, failure: Failure) -> Failure {
+    let find = |name: &str| failure.headers.iter().find(|(key, _)| key == name);
+    let (Some((_, etag)), None) = (find("ETag"), find("Location")) else {
+        return failure;
+    };
+    let owner = match call.demographic {
+        true => "",
+        false => call.optional_param(0).unwrap_or_default(),
+    };
+    let path = address(
+        call,
+        &owner.to_ascii_lowercase(),
+        what,
+        etag.trim_matches('"'),
+    );
+    failure.header("Location", path)
 }
 
 /// Returns the error for a request that names another version than the latest one.

@@ -126,6 +126,11 @@ impl<R: Repository> Service<R> {
             .newest_of_kind(&ehr.ehr_id, ObjectKind::EhrStatus)
             .await?;
         let directory = self.newest_of_kind(&ehr.ehr_id, ObjectKind::Folder).await?;
+        // The times of all repositories have one form, so their texts have the order of the times.
+        let mut changed = ehr.time_created.clone();
+        for (_, latest) in [&status, &directory].into_iter().flatten() {
+            changed = changed.max(latest.time_committed.clone());
+        }
         let directory = directory.filter(|(_, latest)| !latest.is_deletion());
         let compositions =
             self.repository
@@ -143,7 +148,7 @@ impl<R: Repository> Service<R> {
         let root = root_of(&tree)?;
         let shown = self.resolved(call, &ehr.ehr_id, root).await?;
         // ITS-REST prescribes the ehr_id as entity tag, which remains when the content changes.
-        let response = call.whole_resource(root, shown, &ehr.ehr_id, &ehr.time_created)?;
+        let response = call.whole_resource(root, shown, &ehr.ehr_id, &changed)?;
         Ok(match has_more {
             true => response.with_header(MORE, "true"),
             false => response,
