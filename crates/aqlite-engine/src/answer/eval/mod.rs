@@ -11,9 +11,7 @@ mod anchors;
 mod bind;
 mod block;
 mod cells;
-mod close;
 mod condition;
-mod distinct;
 mod execution_path;
 mod expand;
 mod function;
@@ -255,7 +253,7 @@ impl<'p> Run<'p> {
             plan,
             now,
             budget,
-            output: Output::new(&plan.query),
+            output: Output::new(plan),
             stopped,
             failure: None,
             work,
@@ -446,10 +444,15 @@ impl<'p> Run<'p> {
         ehrs: Option<&[u32]>,
         visit: RowVisit<'_>,
     ) -> Progress {
-        self.output.keep_nodes();
+        self.output.begin_visits(&self.work);
         let progress = self.advance_on(batch, ehrs);
-        self.output
-            .release(self.plan, View::new(batch), self.is_backward, visit);
+        self.output.release(
+            self.plan,
+            View::new(batch),
+            self.is_backward,
+            visit,
+            &self.work,
+        );
         progress
     }
 
@@ -501,6 +504,6 @@ impl<'p> Run<'p> {
     }
 
     fn is_full(&mut self) -> bool {
-        self.output.is_full(self.plan, &self.work)
+        self.output.is_full(&self.work)
     }
 }

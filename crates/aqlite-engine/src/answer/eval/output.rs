@@ -1,342 +1,186 @@
-//! The steps after WHERE: groups and aggregates, ORDER BY, DISTINCT and the window.
+//! The output of a run: the steps after WHERE, which are groups and aggregates, ORDER BY, DISTINCT
+//! and the window.
+//!
+//! # The kinds of output
+//!
+//! What the output does with a row depends on the query alone, so it is decided once, by
+//! [`Output::new`]. Each kind is a type with its own lists and invariants:
+//!
+//! - [`PlainRows`]: each row belongs to one document, and there is neither an aggregate nor ORDER BY.
+//!   The rows are output in order of arrival.
+//!
+//!   ```aql
+//!   SELECT DISTINCT o/name/value FROM EHR e CONTAINS OBSERVATION o LIMIT 20 OFFSET 40
+//!   ```
+//! - [`HeldRows`]: ORDER BY, or rows that join documents of an EHR, which arrive EHR by EHR. The rows
+//!   are sorted at the end.
+//!
+//!   ```aql
+//!   SELECT o/uid/value AS id FROM EHR e CONTAINS OBSERVATION o ORDER BY id DESC LIMIT 5
+//!   SELECT a/name/value FROM EHR e CONTAINS (COMPOSITION a AND COMPOSITION b) LIMIT 5
+//!   ```
+//! - [`Groups`]: aggregates. Rows are not held.
+//!
+//!   ```aql
+//!   SELECT c/name/value, COUNT(*) FROM EHR e CONTAINS COMPOSITION c
+//!   ```
+//! - [`VisitedRows`]: the caller computes with the values and needs no result set
+//!   ([`Run::push_each`](super::Run::push_each)). Guides read their data so.
+//!
+//!   ```aql
+//!   SELECT o/data FROM EHR e CONTAINS OBSERVATION o
+//!   ```
+//! - [`DocumentMarks`]: a side of a [semi-join](super::semi_join), of which only the documents matter.
+//!   Here, `OBSERVATION o` is a side, and `OBSERVATION p` the other one.
+//!
+//!   ```aql
+//!   SELECT o/name/value FROM EHR e
+//!   CONTAINS ((COMPOSITION a CONTAINS OBSERVATION o) AND (COMPOSITION b CONTAINS OBSERVATION p))
+//!   ```
+//!
+//! Rows of all kinds arrive by [`Output::take`] or [`Output::take_at`], which have one `match` for
+//! each row. Faster paths pass whole blocks of rows, and request their kind once: a
+//! [projection](super::projection) fills plain rows, and the sinks of [row templates](super::templates)
+//! add blocks to groups.
+//!
+//! The cells of all rows are in one [`ResultCells`], and the kinds have the numbers of their rows. The
+//! cells are no part of a kind: plain rows, held rows and groups all need them in the end, and all
+//! that refers to the dictionary of a batch is in one place.
+//!
+//! # The life of a row
+//!
+//! 1. **Take.** A row that passed WHERE arrives as *nodes*: one reference into the batch for each
+//!    path of the query. A plain row gets cells at once, unless it is before the window. A group adds
+//!    the nodes to its aggregates and forgets them.
+//! 2. **Hold.** A held row gets its sort keys at once. If only the first k rows are needed, it stays
+//!    as nodes, and most rows are removed before they have cells.
+//! 3. **Cells.** At the end of a batch, [`Output::make_cells`] makes the cells that are missing,
+//!    because nodes refer to the batch.
+//! 4. **Finish.** At the end of the run, [`Output::close`] does the rest in pieces: complete groups
+//!    become held rows, held rows are sorted, duplicates are removed. [`Output::finish`] applies the
+//!    window.
+//!
+//! # Words
+//!
+//! - *Cells*: the values of a row in the result buffer. Rows are numbered in order of their making.
+//! - *Nodes*: the references into the batch from which cells and keys are read.
+//! - *Keys*: the sort keys of a row, one for each term of ORDER BY. A *grouping key* is the text that
+//!   identifies a group.
+//! - *Position*: the number of a row among all rows of the run, for the default order. If rows do not
+//!   arrive in order, each fragment of a batch has a position.
+//! - *Window*: LIMIT and OFFSET, or TOP.
+//! - *Skipped*: rows before the window of which no cells are held.
 
+mod close;
+mod distinct;
+mod document_marks;
 mod groups;
-mod memory;
-mod partial;
+mod held_rows;
+mod part;
+mod plain_rows;
+mod result_cells;
 mod row_order;
+mod sort;
+mod visited_rows;
 
 use super::accumulator::order_at;
 use super::block::RowPosition;
-use super::cells::{LastCell, append_row, node_of};
-use super::close::Closing;
 use super::condition::ConditionEvaluator;
-use super::distinct::Distinct;
 use super::node::{Node, View};
-use super::row_value::{RowValue, RowVisit};
+use super::row_value::RowVisit;
 use super::semi_join::DocumentSet;
-use super::sort_key::SortKey;
-use super::work::{CELL, Work};
+use super::work::Work;
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
-use crate::answer::query::{Query, Window};
-use crate::answer::result::{ResultBuffer, ResultColumn, ResultSet};
-use aqlite_rm::order;
-pub(super) use groups::Group;
-use groups::first_of;
-pub(super) use partial::OutputPart;
-use row_order::order_keys;
-pub(super) use row_order::{JoinOrder, RowOrder, compare_out, sort_out, units_of_sort};
-use std::collections::HashMap;
-use std::ops::Range;
+use crate::document::Batch;
+use close::Closing;
+use document_marks::DocumentMarks;
+pub(super) use groups::Groups;
+use held_rows::HeldRows;
+pub(super) use held_rows::{best_of, first_of_join};
+pub(super) use part::OutputPart;
+pub(super) use plain_rows::PlainRows;
+pub(super) use result_cells::ResultCells;
+pub(super) use row_order::{JoinOrder, RowOrder};
+use visited_rows::VisitedRows;
 
-/// A row of the output, as references into the lists of [`Output`].
-#[derive(Clone)]
-pub(super) struct OutRow {
-    /// The number of the row in the result buffer; [`UNMADE`] if its cells are not made yet.
-    cells: u32,
-    /// The index of its nodes in the list of nodes, counted in rows.
-    nodes: u32,
-    /// The index of its sort keys in the list of keys, counted in rows.
-    keys: u32,
-    /// The rank and prefix of the first sort key, inverted for a descending order. It decides most
-    /// comparisons.
-    lead: u128,
-    order: RowOrder,
-}
-
-const UNMADE: u32 = u32::MAX;
-
-/// The numbers of rows, and of cells, after which duplicates are removed.
-const DUPLICATES: usize = 4096;
-const DUPLICATE_CELLS: usize = 1 << 16;
-
-/// The numbers of rows, and of bytes, after which rows before the window are discarded.
-const BEFORE_WINDOW: usize = 1024;
-const BEFORE_WINDOW_BYTES: usize = 1 << 20;
-
-/// The output of a run: collects rows and creates the result set.
+/// The output of a run: receives the rows that passed WHERE, and creates the result set.
 #[derive(Clone)]
 pub(super) struct Output {
-    result_buffer: ResultBuffer,
-    /// For each column, the last constant or object and its cell, which the next row often repeats.
-    last_cells: Vec<LastCell>,
-    /// The rows of the result buffer in their final order, if rows arrive in that order.
-    final_rows: Vec<u32>,
-    /// The identities of the rows, for DISTINCT.
-    distinct: Distinct,
-    /// The length of the prefix of `final_rows` that has no duplicates.
-    deduplicated: usize,
-    /// Whether rows can be removed again, so that duplicates must stay: the set of identities
-    /// cannot forget a row.
-    keeps_duplicates: bool,
-    /// The bytes of the texts of sort keys.
-    key_bytes: usize,
-    rows: Vec<OutRow>,
-    /// Whether the rows are sorted.
-    is_sorted: bool,
-    /// The sort keys of the rows, one row after the other.
-    keys: Vec<SortKey>,
-    /// The nodes of the rows without cells, one row after the other.
-    nodes: Vec<Node>,
-    groups: Vec<Group>,
-    /// The index of each group by its grouping key.
-    group_by_key: HashMap<String, usize>,
-    is_grouped: bool,
-    /// For each column, the first column with the same aggregate, which alone is computed.
-    first_of: Vec<usize>,
-    /// Whether rows keep their nodes, for a consumer that needs no cells.
-    keeps_nodes: bool,
-    /// The number of rows that [`Output::release`] has passed on.
-    released: u64,
-    /// The documents of the rows, if only these are needed.
-    pub documents: Option<DocumentSet>,
-    /// An estimate of the bytes of groups and accumulators.
-    grouped_bytes: usize,
+    kind: Kind,
+    /// The cells of plain rows and held rows.
+    cells: ResultCells,
     /// The position of the last row in the run; the first row has 1.
     position: u64,
-    /// The number of rows before the window that were counted and not made, or made and discarded.
-    skipped: u64,
-    /// The number of rows before the window that were made and discarded.
-    discarded_rows: u64,
-    /// The broken invariant, if any. The run then ends with an error.
-    broken: Option<&'static str>,
     /// The progress of ending the run.
-    pub closing: Closing,
+    closing: Closing,
+}
+
+/// The kind of an output, with its rows.
+#[derive(Clone)]
+enum Kind {
+    Plain(PlainRows),
+    Held(HeldRows),
+    Groups(Groups),
+    Visited(VisitedRows),
+    Documents(DocumentMarks),
+}
+
+impl Kind {
+    /// Returns the kind of a query that has a result set.
+    fn of(plan: &Plan) -> Kind {
+        let query = &plan.query;
+        if query.is_grouped() {
+            Kind::Groups(Groups::new(plan))
+        } else if plan.single && query.order.is_empty() {
+            Kind::Plain(PlainRows::new(query))
+        } else {
+            Kind::Held(HeldRows::new(plan))
+        }
+    }
+
+    /// Returns the rows that are sorted at the end of the run.
+    fn held_rows(&mut self) -> Option<&mut HeldRows> {
+        match self {
+            Kind::Held(rows) => Some(rows),
+            Kind::Groups(groups) => Some(groups.rows()),
+            Kind::Plain(_) | Kind::Visited(_) | Kind::Documents(_) => None,
+        }
+    }
 }
 
 impl Output {
-    pub fn new(query: &Query) -> Output {
+    /// Creates an output for the result set of a query.
+    pub fn new(plan: &Plan) -> Output {
         Output {
-            result_buffer: ResultBuffer::new(query.select.len()),
-            last_cells: vec![None; query.select.len()],
-            final_rows: Vec::new(),
-            distinct: Distinct::default(),
-            deduplicated: 0,
-            keeps_duplicates: false,
-            key_bytes: 0,
-            rows: Vec::new(),
-            is_sorted: true,
-            keys: Vec::new(),
-            nodes: Vec::new(),
-            groups: Vec::new(),
-            group_by_key: HashMap::new(),
-            is_grouped: query.is_grouped(),
-            first_of: first_of(query),
-            keeps_nodes: false,
-            released: 0,
-            documents: None,
-            grouped_bytes: 0,
+            kind: Kind::of(plan),
+            cells: ResultCells::new(plan.query.select.len()),
             position: 0,
-            skipped: 0,
-            discarded_rows: 0,
-            broken: None,
             closing: Closing::default(),
         }
     }
 
-    /// Returns the broken invariant, if any: rows, keys or groups are missing.
-    pub fn broken(&self) -> Option<&'static str> {
-        self.broken.or(self.result_buffer.broken())
-    }
-
-    /// Returns the number of rows or groups.
-    pub fn len(&self) -> usize {
-        self.final_rows.len() + self.rows.len() + self.groups.len()
-    }
-
-    /// Reserves memory for `rows` more rows, as far as the output holds them at once.
-    pub fn reserve(&mut self, plan: &Plan, rows: usize) {
-        let wanted = self.wanted(plan);
-        // A top-k query holds few rows at once, so memory for them is sufficient.
-        let at_once = wanted
-            .filter(|_| self.rows.is_empty())
-            .map_or(0, |wanted| wanted.min(64) + 4);
-        let rows = wanted.map_or(rows, |wanted| {
-            rows.min(most_held(wanted, plan.query.order.len()))
-                .max(at_once)
-        });
-        if !self.is_grouped && !self.is_plain(plan) && self.documents.is_none() {
-            self.rows.reserve(rows);
-            self.keys.reserve(rows * plan.query.order.len());
-            self.nodes.reserve(wanted.map_or(0, |_| rows * plan.width));
+    /// Creates an output that marks the documents of the rows. `union` has all documents of the
+    /// batches that follow.
+    pub fn of_documents(union: &Batch) -> Output {
+        Output {
+            kind: Kind::Documents(DocumentMarks::of(union)),
+            cells: ResultCells::new(0),
+            position: 0,
+            closing: Closing::default(),
         }
     }
 
-    /// Returns whether more rows cannot change the result: rows arrive in final order and the
-    /// window is full.
-    pub fn is_full(&mut self, plan: &Plan, work: &Work) -> bool {
-        let is_full = self.missing(plan) == Some(0);
-        // Duplicates that are not removed yet count as rows, so the window may not be full.
-        if is_full && plan.query.distinct && self.deduplicated < self.final_rows.len() {
-            self.remove_duplicates(plan, work);
-            return self.missing(plan) == Some(0);
-        }
-        is_full
-    }
-
-    /// Sets whether rows can be removed again. Until then, no duplicates are removed.
-    pub fn set_removable(&mut self, may: bool) {
-        self.keeps_duplicates = may;
-    }
-
-    /// Checks that the rows in memory are within the limits.
-    ///
-    /// # Errors
-    /// When there are too many rows, or they are too large.
-    pub fn check_limits(
-        &mut self,
-        plan: &Plan,
-        budget: &Budget,
-        work: &Work,
-    ) -> Result<(), QueryError> {
-        let new = self.final_rows.len() - self.deduplicated;
-        let is_due = new >= DUPLICATES || new * plan.query.select.len() >= DUPLICATE_CELLS;
-        if plan.query.distinct && !self.keeps_duplicates && is_due {
-            self.remove_duplicates(plan, work);
-        }
-        if self.final_rows.len() >= BEFORE_WINDOW
-            || self.result_buffer.bytes() >= BEFORE_WINDOW_BYTES
-        {
-            self.discard_before_window(plan);
-        }
-        budget.check(self.len(), self.bytes())
-    }
-
-    /// Discards the rows before the window, so that a query with a large OFFSET needs no more
-    /// memory than one without. Rows that can be removed again stay.
-    fn discard_before_window(&mut self, plan: &Plan) {
-        let before = self.before_window_of_made(plan);
-        if before == 0 || plan.query.distinct || self.keeps_duplicates {
+    /// Prepares the output for rows that [`Output::release`] passes to a visitor. A query with
+    /// aggregates has groups and no such rows.
+    pub fn begin_visits(&mut self, work: &Work) {
+        if matches!(self.kind, Kind::Visited(_) | Kind::Groups(_)) {
             return;
         }
-        let count =
-            usize::try_from(before).map_or(self.final_rows.len(), |n| n.min(self.final_rows.len()));
-        let kept = self.final_rows.split_off(count);
-        self.result_buffer.keep(kept.iter().copied());
-        self.final_rows = (0..kept.len() as u32).collect();
-        // The texts of the result buffer have new numbers, which the cache does not know.
-        self.last_cells.fill(None);
-        self.discarded_rows += count as u64;
-        self.skip(count as u64);
-    }
-
-    /// Removes the duplicates from a query with DISTINCT that has neither order nor aggregates, and
-    /// their texts.
-    pub fn remove_duplicates(&mut self, plan: &Plan, work: &Work) {
-        if !plan.query.distinct
-            || !self.is_plain(plan)
-            || self.deduplicated == self.final_rows.len()
-        {
-            return;
+        if self.len() > 0 {
+            work.note_broken("a run holds rows before its rows are passed on");
         }
-        let new = self.final_rows.split_off(self.deduplicated);
-        let kept: Vec<u32> = new
-            .into_iter()
-            .filter(|row| self.distinct.is_new(&self.result_buffer, *row, work))
-            .collect();
-        let start = self.deduplicated as u32;
-        self.result_buffer.keep_behind(self.deduplicated, &kept);
-        self.final_rows.extend(start..start + kept.len() as u32);
-        self.deduplicated = self.final_rows.len();
-    }
-
-    /// Returns the number of rows that a query for its first rows still needs; `None` for other
-    /// queries.
-    pub fn missing(&self, plan: &Plan) -> Option<u64> {
-        match plan.query.window {
-            Some(Window::First { limit, offset }) if self.is_plain(plan) => Some(
-                limit
-                    .saturating_add(offset)
-                    .saturating_sub(self.skipped)
-                    .saturating_sub(self.len() as u64),
-            ),
-            _ => None,
-        }
-    }
-
-    /// Returns the number of rows before the window that were neither made nor skipped.
-    pub fn before_window(&self, plan: &Plan) -> u64 {
-        self.before_window_of_made(plan)
-            .saturating_sub(self.len() as u64)
-    }
-
-    /// Returns the number of rows before the window that were not skipped, from the first row that
-    /// is held.
-    fn before_window_of_made(&self, plan: &Plan) -> u64 {
-        match plan.query.window {
-            Some(Window::First { offset, .. }) if self.is_plain(plan) => {
-                offset.saturating_sub(self.skipped)
-            }
-            _ => 0,
-        }
-    }
-
-    /// Returns whether the next row of a plain query is before the window, so that it is not made.
-    fn is_next_before_window(&self, plan: &Plan) -> bool {
-        !plan.query.distinct && !self.keeps_duplicates && self.before_window(plan) > 0
-    }
-
-    /// Returns the range of the next rows of a plain query that are in the window, counted from 0:
-    /// all rows if it has no window. `None` with DISTINCT, where this is not known.
-    pub fn window_of_next(&self, plan: &Plan) -> Option<Range<usize>> {
-        let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
-        let is_known = self.is_plain(plan) && !plan.query.distinct;
-        let end = self.missing(plan).map_or(usize::MAX, count);
-        is_known.then(|| count(self.before_window(plan))..end)
-    }
-
-    /// Returns the number of rows that were made, including those before the window.
-    pub fn made(&self) -> u64 {
-        self.discarded_rows + self.len() as u64
-    }
-
-    /// Counts rows before the window that are not made.
-    pub fn skip(&mut self, rows: u64) {
-        self.skipped = self.skipped.saturating_add(rows);
-    }
-
-    /// Returns the end of the rows of a plain query, for [`Output::truncate_to`].
-    pub fn end(&self) -> (usize, usize) {
-        (self.result_buffer.len(), self.final_rows.len())
-    }
-
-    /// Removes the rows of a plain query that were added after an end, because they are made again
-    /// in smaller parts. Their texts stay for them, so the cost does not depend on earlier rows.
-    pub fn make_again_from(&mut self, (cells, final_rows): (usize, usize)) {
-        self.final_rows.truncate(final_rows);
-        self.result_buffer.keep_behind(cells, &[]);
-    }
-
-    /// Removes the rows of a plain query that were added after an end, and their texts.
-    pub fn truncate_to(&mut self, (cells, final_rows): (usize, usize)) {
-        self.final_rows.truncate(final_rows);
-        // The removed texts lose their numbers, so the caches that use these are emptied.
-        self.last_cells.fill(None);
-        self.distinct.forget_texts();
-        self.result_buffer.keep(0..cells as u32);
-    }
-
-    /// Prepares the output for the rows of another batch.
-    pub fn switch_batch(&mut self, view: View<'_>) {
-        self.result_buffer.switch_batch(view.batch.texts());
-        self.distinct.forget_dictionary_texts();
-        self.last_cells.fill(None);
-    }
-
-    /// Reads the texts of a checkpoint that the rows refer to, so that later reads cannot fail.
-    pub fn fetch_texts(&self) {
-        self.result_buffer.fetch_texts();
-    }
-
-    /// Returns whether a query is plain: its rows are output in order of arrival, and only their
-    /// cells are needed.
-    pub fn is_plain(&self, plan: &Plan) -> bool {
-        !self.is_grouped && !self.keeps_nodes && plan.single && plan.query.order.is_empty()
-    }
-
-    /// Returns the result buffer for rows of a plain query, and the list of their numbers.
-    pub fn result_buffer(&mut self) -> (&mut ResultBuffer, &mut Vec<u32>) {
-        (&mut self.result_buffer, &mut self.final_rows)
+        self.kind = Kind::Visited(VisitedRows::default());
     }
 
     /// Adds a row that passed WHERE. `order` is its default order, if rows do not arrive in that
@@ -347,22 +191,6 @@ impl Output {
         row: &[Node],
         order: Option<JoinOrder>,
     ) {
-        if self.is_plain(evaluator.plan) {
-            if self.is_next_before_window(evaluator.plan) {
-                self.discarded_rows += 1;
-                return self.skip(1);
-            }
-            evaluator
-                .view
-                .count(CELL / 2 * evaluator.plan.query.select.len() as u64);
-            let number = append_row(
-                &mut self.result_buffer,
-                &mut self.last_cells,
-                evaluator,
-                row,
-            );
-            return self.final_rows.push(number);
-        }
         self.position += 1;
         let order = match order {
             None => RowOrder {
@@ -375,256 +203,42 @@ impl Output {
                 arrival: self.position,
             },
         };
-        self.push_row_in(evaluator, row, order);
+        self.take_in(evaluator, row, order);
     }
 
     /// Adds a row that passed WHERE, with its position in the batch.
-    pub fn push_row_at<'p: 'b, 'b>(
+    pub fn take_at<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
         position: RowPosition,
     ) {
-        self.push_row_in(evaluator, row, order_at(self.position, position));
+        self.take_in(evaluator, row, order_at(self.position, position));
     }
 
-    fn push_row_in<'p: 'b, 'b>(
+    fn take_in<'p: 'b, 'b>(
         &mut self,
         evaluator: ConditionEvaluator<'p, 'b>,
         row: &[Node],
         order: RowOrder,
     ) {
-        let query = &evaluator.plan.query;
-        if let Some(documents) = &mut self.documents {
-            return documents.mark_row(evaluator, row);
-        }
-        let made = if self.wanted(evaluator.plan).is_some() {
-            0
-        } else {
-            query.select.len()
-        };
-        evaluator
-            .view
-            .count(CELL / 2 * (made + 2 * query.order.len()) as u64);
-        let held_bytes = match query.order.is_empty() {
-            true => 0,
-            false => self.bytes(),
-        };
-        let keys = order_keys(evaluator, row, held_bytes);
-        if self.is_grouped {
-            return self.add_to_group(evaluator, row, keys.collect(), order);
-        }
-        match self.wanted(evaluator.plan) {
-            Some(wanted) => {
-                let nodes = (self.nodes.len() / row.len().max(1)) as u32;
-                self.nodes.extend_from_slice(row);
-                self.push(query, (UNMADE, nodes), keys, order);
-                // Rows behind the first k are removed in large numbers, which makes each removal
-                // cheap.
-                if self.rows.len() >= most_held(wanted, query.order.len()) {
-                    evaluator
-                        .view
-                        .count(units_of_sort(self.rows.len(), query.order.len()));
-                    self.retain_best(evaluator.plan, wanted);
-                }
-            }
-            None => {
-                let number = append_row(
-                    &mut self.result_buffer,
-                    &mut self.last_cells,
-                    evaluator,
-                    row,
-                );
-                self.push(query, (number, 0), keys, order);
-            }
+        match &mut self.kind {
+            // Plain rows arrive in order.
+            Kind::Plain(rows) => rows.take(&mut self.cells, evaluator, row),
+            Kind::Held(rows) => rows.take(&mut self.cells, evaluator, row, order),
+            Kind::Groups(groups) => groups.take(evaluator, row, order),
+            Kind::Visited(rows) => rows.take(row, order),
+            Kind::Documents(documents) => documents.take(evaluator, row),
         }
     }
 
-    fn push(
-        &mut self,
-        query: &Query,
-        (cells, nodes): (u32, u32),
-        keys: impl Iterator<Item = SortKey>,
-        order: RowOrder,
-    ) {
-        let start = self.keys.len();
-        // Without ORDER BY, rows have no keys and the divisor is 0.
-        let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
-        self.keys.extend(keys);
-        // The keys of a row are found by its number, so a row with fewer would shift all later ones.
-        if self.keys.len() != start + query.order.len() {
-            self.broken = Some("a row has not one key for each term of ORDER BY");
+    /// Reserves memory for `rows` more rows, as far as the output holds them at once.
+    pub fn reserve(&mut self, plan: &Plan, rows: usize) {
+        match &mut self.kind {
+            Kind::Held(held) => held.reserve(&plan.query, rows),
+            Kind::Visited(visited) => visited.reserve(rows, plan.width),
+            Kind::Plain(_) | Kind::Groups(_) | Kind::Documents(_) => {}
         }
-        let own = self.keys.iter().skip(start);
-        self.key_bytes += own.map(SortKey::text_bytes).sum::<usize>();
-        let lead = query
-            .order
-            .first()
-            .zip(self.keys.get(start))
-            .map_or(0, |(by, key)| {
-                // The complement reverses the order.
-                if by.descending {
-                    !key.lead()
-                } else {
-                    key.lead()
-                }
-            });
-        self.is_sorted = false;
-        self.rows.push(OutRow {
-            cells,
-            nodes,
-            keys: number,
-            lead,
-            order,
-        });
-    }
-
-    /// Returns the number of rows that are kept as nodes; `None` if rows become cells at once.
-    fn wanted(&self, plan: &Plan) -> Option<usize> {
-        if self.keeps_nodes {
-            Some(usize::MAX)
-        } else {
-            best_of(&plan.query).or(first_of_join(plan))
-        }
-    }
-
-    /// Makes rows keep their nodes until [`Output::release`].
-    pub fn keep_nodes(&mut self) {
-        self.keeps_nodes = true;
-    }
-
-    /// Passes the nodes of the held rows to a visitor in default order, or backward, and removes the
-    /// rows.
-    pub fn release<'b>(
-        &mut self,
-        plan: &Plan,
-        view: View<'b>,
-        is_backward: bool,
-        visit: RowVisit<'_>,
-    ) {
-        let mut found = Vec::with_capacity(plan.query.select.len());
-        order::sort_by_key(&mut self.rows, |row| row.order);
-        let (first, count) = (self.released, self.rows.len() as u64);
-        self.released += count;
-        if is_backward {
-            self.rows.reverse();
-        }
-        for (visited, row) in (0..).zip(self.rows.drain(..)) {
-            let Some(row) = nth(&self.nodes, row.nodes, plan.width) else {
-                self.broken = Some("a held row has no nodes");
-                break;
-            };
-            found.clear();
-            found.extend(plan.query.select.iter().map(|column| RowValue {
-                view,
-                node: node_of(view, &column.value, row),
-            }));
-            let number = match is_backward {
-                false => visited,
-                true => count - 1 - visited,
-            };
-            visit(first + number, &found);
-        }
-        self.keys.clear();
-        self.key_bytes = 0;
-        self.nodes.clear();
-    }
-
-    /// Makes the cells that are still missing; for a top-k query only those of the best rows.
-    pub fn make_cells<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>) {
-        let Some(wanted) = self.wanted(evaluator.plan).filter(|_| !self.keeps_nodes) else {
-            return;
-        };
-        if self.rows.len() > wanted {
-            let columns = evaluator.plan.query.order.len();
-            evaluator
-                .view
-                .count(units_of_sort(self.rows.len(), columns));
-            self.retain_best(evaluator.plan, wanted);
-        }
-        self.result_buffer
-            .reserve(self.rows.iter().filter(|row| row.cells == UNMADE).count());
-        for row in self.rows.iter_mut().filter(|r| r.cells == UNMADE) {
-            let Some(nodes) = nth(&self.nodes, row.nodes, evaluator.plan.width) else {
-                self.broken = Some("a row without cells has no nodes");
-                return;
-            };
-            row.cells = append_row(
-                &mut self.result_buffer,
-                &mut self.last_cells,
-                evaluator,
-                nodes,
-            );
-        }
-        self.nodes.clear();
-        self.drop_unused_cells();
-    }
-
-    /// Removes the cells of rows that were removed, if they are most of the result buffer.
-    fn drop_unused_cells(&mut self) {
-        let used = self.final_rows.len() + self.rows.len();
-        if self.result_buffer.len() <= used.saturating_mul(4).max(1024) {
-            return;
-        }
-        self.last_cells.fill(None);
-        let cells = self.rows.iter().map(|row| row.cells);
-        self.result_buffer
-            .keep(self.final_rows.iter().copied().chain(cells));
-        let cells = self.rows.iter_mut().map(|row| &mut row.cells);
-        for (row, number) in self.final_rows.iter_mut().chain(cells).zip(0..) {
-            *row = number;
-        }
-    }
-
-    /// Keeps the best rows so far, with their keys and nodes.
-    fn retain_best(&mut self, plan: &Plan, wanted: usize) {
-        let width = plan.query.order.len();
-        self.sort_rows(&plan.query);
-        self.rows.truncate(wanted);
-        let mut keys = Vec::with_capacity(self.rows.len() * width);
-        let mut nodes = Vec::with_capacity(self.rows.len() * plan.width);
-        for (number, row) in (0..).zip(&mut self.rows) {
-            let start = row.keys as usize * width;
-            let Some(own) = self.keys.get_mut(start..start + width) else {
-                self.broken = Some("a row has no keys");
-                return;
-            };
-            keys.extend(
-                own.iter_mut()
-                    .map(|key| std::mem::replace(key, SortKey::Null)),
-            );
-            row.keys = number;
-            if row.cells == UNMADE {
-                let Some(own) = nth(&self.nodes, row.nodes, plan.width) else {
-                    self.broken = Some("a row without cells has no nodes");
-                    return;
-                };
-                row.nodes = (nodes.len() / plan.width) as u32;
-                nodes.extend_from_slice(own);
-            }
-        }
-        self.key_bytes = keys.iter().map(SortKey::text_bytes).sum();
-        (self.keys, self.nodes) = (keys, nodes);
-    }
-
-    /// Sorts the rows: by ORDER BY (NULL last for ASC, first for DESC), then in default order.
-    pub fn sort(&mut self, query: &Query, work: &Work) {
-        if !self.is_sorted {
-            work.add(units_of_sort(self.rows.len(), query.order.len()));
-        }
-        self.sort_rows(query);
-    }
-
-    fn sort_rows(&mut self, query: &Query) {
-        if std::mem::replace(&mut self.is_sorted, true) {
-            return;
-        }
-        // Rows arrive in commit order, which mostly is the order of their times. A reversed list
-        // then is sorted already.
-        if query.order.first().is_some_and(|key| key.descending) {
-            self.rows.reverse();
-        }
-        sort_out(&mut self.rows, &self.keys, query);
     }
 
     /// Advances the position of the next batch by the number of positions in the last one.
@@ -632,127 +246,159 @@ impl Output {
         self.position = self.position.saturating_add(positions);
     }
 
-    /// Sorts the rows, removes duplicates and applies the window: all steps that [`Output::close`]
-    /// has not done, without a pause.
+    /// Returns the plain rows and their cells; `None` for any other kind.
+    pub fn plain_rows(&mut self) -> Option<(&mut PlainRows, &mut ResultCells)> {
+        match &mut self.kind {
+            Kind::Plain(rows) => Some((rows, &mut self.cells)),
+            _ => None,
+        }
+    }
+
+    fn as_plain(&self) -> Option<&PlainRows> {
+        match &self.kind {
+            Kind::Plain(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of rows that a query for its first rows still needs; `None` for other
+    /// queries.
+    pub fn missing(&self) -> Option<u64> {
+        self.as_plain().and_then(PlainRows::missing)
+    }
+
+    /// Returns the number of rows before the window that were neither made nor skipped; 0 if this is
+    /// not known before the end of the run.
+    pub fn before_window(&self) -> u64 {
+        self.as_plain().map_or(0, PlainRows::before_window)
+    }
+
+    /// Returns the number of plain rows that arrived (see [`PlainRows::arrived`]).
+    pub fn arrived(&self) -> u64 {
+        self.as_plain().map_or(0, PlainRows::arrived)
+    }
+
+    /// Returns whether more rows cannot change the result: rows arrive in final order and the
+    /// window is full.
+    pub fn is_full(&mut self, work: &Work) -> bool {
+        match &mut self.kind {
+            Kind::Plain(rows) => rows.is_full(&mut self.cells, work),
+            _ => false,
+        }
+    }
+
+    /// Returns the groups, and the position before the next batch; `None` for any other kind.
+    pub fn groups(&mut self) -> Option<(&mut Groups, u64)> {
+        match &mut self.kind {
+            Kind::Groups(groups) => Some((groups, self.position)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a query has aggregates and no keys, so that its only group receives rows in
+    /// any order.
+    pub fn has_only_group(&self) -> bool {
+        matches!(&self.kind, Kind::Groups(groups) if groups.has_only_group())
+    }
+
+    /// Sets the number in the union of the first document of the batch that follows, for an output
+    /// that marks documents.
+    pub fn begin_part(&mut self, first: u32) {
+        if let Kind::Documents(documents) = &mut self.kind {
+            documents.begin_batch(first);
+        }
+    }
+
+    /// Takes the marked documents; `None` for any other kind.
+    pub fn marked_documents(&mut self) -> Option<DocumentSet> {
+        match &mut self.kind {
+            Kind::Documents(documents) => Some(documents.finish()),
+            _ => None,
+        }
+    }
+
+    /// Passes the rows of a piece to a visitor in default order, or backward, and removes them.
+    pub fn release(
+        &mut self,
+        plan: &Plan,
+        view: View<'_>,
+        is_backward: bool,
+        visit: RowVisit<'_>,
+        work: &Work,
+    ) {
+        if let Kind::Visited(rows) = &mut self.kind
+            && !rows.release(plan, view, is_backward, visit)
+        {
+            work.note_broken("a visited row has no nodes");
+        }
+    }
+
+    /// Removes rows that the result does not need, and checks that the others are within the limits.
     ///
     /// # Errors
-    /// When the identities of the rows take more memory than the budget allows, or an invariant is
-    /// broken.
-    pub fn finish(
-        mut self,
-        plan: &Plan,
-        budget: &Budget,
-        work: &Work,
-    ) -> Result<ResultSet, QueryError> {
-        while self.close(plan, budget, work)? {}
-        work.check()?;
-        if let Some(what) = self.broken {
-            return Err(QueryError::Broken(what));
+    /// When there are too many rows, or they are too large.
+    pub fn check_limits(&mut self, budget: &Budget, work: &Work) -> Result<(), QueryError> {
+        if let Kind::Plain(rows) = &mut self.kind {
+            rows.reduce(&mut self.cells, work);
         }
-        let (query, mut rows) = (&plan.query, self.closing.rows);
-        cut(&mut rows, query.window, self.skipped);
-        let columns = query
-            .select
-            .iter()
-            .map(|c| ResultColumn {
-                name: c.name.clone(),
-                path: c.path.clone(),
-            })
-            .collect();
-        ResultSet::new(columns, self.result_buffer, rows)
+        budget.check(self.len(), self.bytes())
     }
 
-    /// Returns the sort keys of the rows, one row after the other.
-    pub fn keys(&self) -> &[SortKey] {
-        &self.keys
-    }
-
-    /// Returns whether the rows are sorted.
-    pub fn is_sorted(&self) -> bool {
-        self.is_sorted
-    }
-
-    /// Takes the rows to sort them. Rows arrive in commit order, which mostly is the order of their
-    /// times, so for a descending order the list is reversed.
-    pub fn take_rows(&mut self, query: &Query) -> Vec<OutRow> {
-        if query.order.first().is_some_and(|key| key.descending) {
-            self.rows.reverse();
+    /// Makes the cells that are still missing, because the batch ends.
+    pub fn make_cells<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>) {
+        if let Kind::Held(rows) = &mut self.kind {
+            rows.make_cells(&mut self.cells, evaluator);
         }
-        std::mem::take(&mut self.rows)
     }
 
-    /// Stores the sorted rows.
-    pub fn put_rows(&mut self, rows: Vec<OutRow>) {
-        (self.rows, self.is_sorted) = (rows, true);
+    /// Prepares the output for the rows of another batch.
+    pub fn switch_batch(&mut self, view: View<'_>) {
+        self.cells.switch_batch(view);
     }
 
-    /// Returns the numbers of the rows of the result buffer in their order. Sort keys are dropped.
-    pub fn rows_in_order(&mut self) -> Vec<u32> {
-        let mut rows = std::mem::take(&mut self.final_rows);
-        rows.extend(std::mem::take(&mut self.rows).iter().map(|row| row.cells));
-        rows
+    /// Reads the texts of a checkpoint that the rows refer to, so that later reads cannot fail.
+    pub fn fetch_texts(&self) {
+        self.cells.buffer.fetch_texts();
     }
 
-    /// Returns whether duplicates are removed at the end. In a plain query they are removed as rows
-    /// arrive.
-    pub fn removes_duplicates(&self, query: &Query) -> bool {
-        query.distinct && self.deduplicated == 0
+    /// Returns the broken invariant of the result buffer, if any: rows are missing or incomplete.
+    pub fn broken(&self) -> Option<&'static str> {
+        self.cells.buffer.broken()
     }
 
-    /// Returns whether a row of the result buffer differs from all rows before it.
-    pub fn is_new(&mut self, row: u32, work: &Work) -> bool {
-        self.distinct.is_new(&self.result_buffer, row, work)
-    }
-}
-
-/// Returns the number of rows that a top-k query holds before it removes those behind the first
-/// `wanted`. Rows with many sort keys reduce it.
-fn most_held(wanted: usize, keys: usize) -> usize {
-    wanted
-        .saturating_mul(2)
-        .max((8192 / keys.max(1)).clamp(16, 1024))
-}
-
-/// Returns the number of rows up to the end of the window, for a query without ORDER BY, DISTINCT
-/// and aggregates.
-fn first_rows(query: &Query) -> Option<usize> {
-    match query.window {
-        Some(Window::First { limit, offset }) if !query.distinct => {
-            Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
+    /// Returns the number of rows or groups.
+    pub fn len(&self) -> usize {
+        match &self.kind {
+            Kind::Plain(rows) => rows.len(),
+            Kind::Held(rows) => rows.len(),
+            Kind::Groups(groups) => groups.len(),
+            Kind::Visited(rows) => rows.len(),
+            Kind::Documents(_) => 0,
         }
-        _ => None,
     }
-}
 
-/// Returns k of a top-k query (ORDER BY and LIMIT).
-pub(super) fn best_of(query: &Query) -> Option<usize> {
-    first_rows(query).filter(|_| !query.order.is_empty())
-}
+    /// Returns an estimate of the bytes held.
+    pub fn bytes(&self) -> usize {
+        let of_kind = match &self.kind {
+            Kind::Plain(rows) => rows.bytes(),
+            Kind::Held(rows) => rows.bytes(),
+            Kind::Groups(groups) => groups.bytes(),
+            Kind::Visited(rows) => rows.bytes(),
+            Kind::Documents(_) => 0,
+        };
+        of_kind + self.cells.bytes()
+    }
 
-/// Returns the number of first rows that a join without ORDER BY needs. Its rows arrive in default
-/// order within each EHR only.
-pub(super) fn first_of_join(plan: &Plan) -> Option<usize> {
-    let query = &plan.query;
-    let is_join = !plan.single && query.order.is_empty() && !query.is_grouped();
-    first_rows(query).filter(|_| is_join)
-}
-
-/// Returns the values of a row in a list with `width` values for each row.
-fn nth<T>(values: &[T], row: u32, width: usize) -> Option<&[T]> {
-    let start = row as usize * width;
-    values.get(start..start + width)
-}
-
-/// Applies the window to rows that follow `skipped` others.
-fn cut(rows: &mut Vec<u32>, window: Option<Window>, skipped: u64) {
-    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    match window {
-        Some(Window::First { limit, offset }) => {
-            let offset = offset.saturating_sub(skipped);
-            rows.drain(..size(offset).min(rows.len()));
-            rows.truncate(size(limit));
-        }
-        Some(Window::Last { limit }) => drop(rows.drain(..rows.len().saturating_sub(size(limit)))),
-        None => {}
+    /// Returns an estimate of the allocated bytes, which the run takes from the memory of its host.
+    /// A growing list allocates up to twice as much as it holds.
+    pub fn footprint(&self) -> usize {
+        let of_kind = match &self.kind {
+            Kind::Plain(rows) => rows.footprint(),
+            Kind::Held(rows) => rows.footprint(),
+            Kind::Groups(groups) => groups.footprint(),
+            Kind::Visited(rows) => rows.footprint(),
+            Kind::Documents(_) => 0,
+        };
+        of_kind + self.cells.footprint()
     }
 }

@@ -52,13 +52,10 @@ impl Run<'_> {
         self.work.add(partial.work);
         self.work.add_pruned_rows(partial.pruned_rows);
         self.work.taken.note_all(&partial.taken);
-        self.output.absorb(self.plan, partial.output);
+        self.output.absorb(self.plan, partial.output, &self.work);
         let broken = self.output.broken().map(QueryError::Broken);
         let within = self.work.check();
-        let within = within.and_then(|()| {
-            self.output
-                .check_limits(self.plan, &self.budget, &self.work)
-        });
+        let within = within.and_then(|()| self.output.check_limits(&self.budget, &self.work));
         self.failure = broken.or(within.err());
         if self.failure.is_some() || self.is_full() {
             Progress::Enough

@@ -6,7 +6,7 @@ use super::cells::{cell_of, cell_of_literal, node_cell_ref};
 use super::expand::Expander;
 use super::late_objects::LateObjects;
 use super::node::{Node, View};
-use super::output::Output;
+use super::output::{Output, PlainRows};
 use super::scope::Scope;
 use super::templates::{Abort, RowTemplateEvaluator};
 use super::work::of_texts;
@@ -23,7 +23,7 @@ use std::rc::Rc;
 pub(super) struct Projection<'o, 'b> {
     expander: Expander<'b, 'b>,
     result_buffer: &'o mut ResultBuffer,
-    final_rows: &'o mut Vec<u32>,
+    plain_rows: &'o mut PlainRows,
     /// The objects that are written last; `None` if DISTINCT needs the cells of all rows.
     late: Option<LateObjects>,
     /// The sort key of each row: its pre-order number in the upper 32 bits, its number in the result
@@ -82,10 +82,8 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
         scope: &Scope<'b>,
         output: &'o mut Output,
     ) -> Option<Projection<'o, 'b>> {
-        let is_simple = output.is_plain(self.plan)
-            && matches!(scope, Scope::Flagged(..))
-            && !anchor.class.may_contain(anchor.class);
-        if !is_simple {
+        let (plain_rows, result_cells) = output.plain_rows()?;
+        if !matches!(scope, Scope::Flagged(..)) || anchor.class.may_contain(anchor.class) {
             return None;
         }
         let tries = self.plan.tries.iter();
@@ -93,14 +91,14 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
             .filter(|trie| trie.variable != anchor.variable)
             .map(|trie| self.above_columns(trie, scope))
             .collect::<Option<_>>()?;
-        let late = output.window_of_next(self.plan).map(LateObjects::new);
-        let (result_buffer, final_rows) = output.result_buffer();
+        let late = plain_rows.window_of_next().map(LateObjects::new);
+        let result_buffer = &mut result_cells.buffer;
         Some(Projection {
             late,
             expander: self.expander(self.view()),
             constants: self.constant_cells(result_buffer)?,
             result_buffer,
-            final_rows,
+            plain_rows,
             sort_keys: Vec::new(),
             own: self.columns_of(anchor.variable),
             above,
@@ -280,7 +278,7 @@ impl<'b> Projection<'_, 'b> {
                 }
             }
         }
-        self.final_rows.extend(rows);
+        self.plain_rows.extend(rows);
         Ok(())
     }
 }

@@ -7,10 +7,7 @@
 //! [`JoinSide`]: crate::answer::semi_join::JoinSide
 
 use super::Run;
-use super::cells::node_of;
-use super::condition::ConditionEvaluator;
 use super::execution_path::ExecutionPath;
-use super::node::{Node, View};
 use super::output::{JoinOrder, Output};
 use crate::answer::QueryError;
 use crate::answer::scan::Progress;
@@ -22,35 +19,18 @@ use std::rc::Rc;
 #[derive(Clone, Debug, Default)]
 pub(super) struct DocumentSet {
     words: Vec<u64>,
-    /// The number in the union of the first document of the batch that is read.
-    first: u32,
 }
 
 impl DocumentSet {
-    fn of(batch: &Batch) -> DocumentSet {
+    /// Creates an empty set of documents of a batch.
+    pub fn of(batch: &Batch) -> DocumentSet {
         DocumentSet {
             words: vec![0; batch.len().div_ceil(64)],
-            first: 0,
         }
     }
 
-    /// Adds the document of a row of a query. The first column of the query is an object of the
-    /// document.
-    pub fn mark_row<'p: 'b, 'b>(&mut self, evaluator: ConditionEvaluator<'p, 'b>, row: &[Node]) {
-        let (view, shown) = (evaluator.view, evaluator.plan.query.select.first());
-        let object = shown.map(|shown| node_of(view, &shown.value, row));
-        if !object.is_some_and(|object| self.mark(view, object)) {
-            view.note_broken("a row of a document has no document");
-        }
-    }
-
-    /// Adds the document of a node of the batch that is read. Returns false if the node has no
-    /// document.
-    fn mark(&mut self, view: View<'_>, node: Node) -> bool {
-        let own = view.batch.owner_of(node.fragment);
-        let Some(document) = own.and_then(|own| self.first.checked_add(own)) else {
-            return false;
-        };
+    /// Adds a document. Returns false if the batch has no such document.
+    pub fn insert(&mut self, document: u32) -> bool {
         let word = self.words.get_mut(document as usize / 64);
         word.map(|word| *word |= 1 << (document % 64)).is_some()
     }
@@ -252,7 +232,7 @@ impl<'p> Run<'p> {
         let side = plan.sides.get(side)?;
         let work = Rc::clone(&self.work);
         let mut run = Run::with_work(&side.plan, self.now, (self.budget, work), self.stopped);
-        run.output.mark_documents(DocumentSet::of(batch));
+        run.output = Output::of_documents(batch);
         Some(Box::new(run))
     }
 
@@ -265,7 +245,7 @@ impl<'p> Run<'p> {
     ) -> Result<SearchStep, QueryError> {
         while let Some(side) = plan.sides.get(search.found.sides.len()) {
             while let Some((part, first)) = batch.part(search.part) {
-                search.run.output.mark_from(first);
+                search.run.output.begin_part(first);
                 if search.run.advance_piece(part, ehrs) == Progress::Paused {
                     return Ok(SearchStep::Paused);
                 }
@@ -292,25 +272,5 @@ impl<'p> Run<'p> {
             }
         }
         Ok(SearchStep::Done)
-    }
-}
-
-impl Output {
-    /// Makes the output mark the documents of rows instead of keeping the rows. The first column of
-    /// the query is an object of the document.
-    fn mark_documents(&mut self, documents: DocumentSet) {
-        self.keep_nodes();
-        self.documents = Some(documents);
-    }
-
-    /// Sets the first document of the batch that the next rows belong to.
-    fn mark_from(&mut self, first: u32) {
-        if let Some(documents) = &mut self.documents {
-            documents.first = first;
-        }
-    }
-
-    fn marked_documents(&mut self) -> Option<DocumentSet> {
-        self.documents.take()
     }
 }

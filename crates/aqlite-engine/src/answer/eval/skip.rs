@@ -19,7 +19,7 @@ impl<'p> Run<'p> {
     /// the rows of the batch must be made.
     pub(super) fn skip_batch(&mut self, batch: &Batch, ehrs: Option<&[u32]>) -> Option<Progress> {
         let plan = self.plan.counting.as_deref()?;
-        let before = self.output.before_window(self.plan);
+        let before = self.output.before_window();
         let is_likely =
             before.saturating_mul(DOCUMENTS_PER_ROW) >= u64::from(batch.fragment_count());
         if self.is_at_window || self.budget.plain || before == 0 || !is_likely {
@@ -34,7 +34,9 @@ impl<'p> Run<'p> {
         self.work.taken.note(ExecutionPath::SkippedRows);
         match counting.finish().and_then(|result| count(&result)) {
             Ok(rows) if rows <= before => {
-                self.output.skip(rows);
+                if let Some((plain, _)) = self.output.plain_rows() {
+                    plain.skip(rows);
+                }
                 Some(Progress::More)
             }
             Ok(_) => {

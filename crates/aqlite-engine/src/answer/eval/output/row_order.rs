@@ -1,13 +1,9 @@
-//! The order of rows: their default order, their sort keys, and sorting.
+//! The order of rows: their default order, and their sort keys.
 
-use super::{OutRow, nth};
 use crate::answer::eval::condition::ConditionEvaluator;
 use crate::answer::eval::node::Node;
-use crate::answer::eval::sort_key::{SortKey, compare_rows, order_key};
+use crate::answer::eval::sort_key::{SortKey, order_key};
 use crate::answer::eval::work::CELL;
-use crate::answer::query::Query;
-use aqlite_rm::order;
-use std::cmp::Ordering;
 
 /// The default order of a row. Rows are compared by the fields in turn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -37,24 +33,6 @@ impl RowOrder {
         let position = self.position.saturating_add(positions);
         RowOrder { position, ..self }
     }
-}
-
-/// Sorts rows by [`compare_out`].
-pub(in crate::answer::eval) fn sort_out(rows: &mut [OutRow], keys: &[SortKey], query: &Query) {
-    order::sort_by(rows, |a, b| compare_out(keys, query, a, b));
-}
-
-/// Compares two rows by ORDER BY, then by default order.
-pub(in crate::answer::eval) fn compare_out(
-    keys: &[SortKey],
-    query: &Query,
-    a: &OutRow,
-    b: &OutRow,
-) -> Ordering {
-    // `Output::push` records a row without its keys, so the default never decides an answer.
-    let of = |row: &OutRow| nth(keys, row.keys, query.order.len()).unwrap_or_default();
-    let all = || compare_rows(of(a), of(b), &query.order).then(a.order.cmp(&b.order));
-    a.lead.cmp(&b.lead).then_with(all)
 }
 
 /// Makes the keys of a row for ORDER BY. `held_bytes` is the number of bytes that the output holds.

@@ -48,7 +48,7 @@ impl Strategy for DocumentWalk {
                 // The list of documents can be absent. The run then goes on with the next batch, so
                 // that the lists of all segments are loaded together. A query for its first rows
                 // ends here, because it may not need the next segments.
-                if run.work.is_void() && run.output.missing(run.plan).is_none() {
+                if run.work.is_void() && run.output.missing().is_none() {
                     rare.find(run, batch);
                     return Ok(());
                 }

@@ -22,7 +22,7 @@ fn counts_ehrs(run: &Run<'_>) -> bool {
     matches!(&query.from, Source::Class(expr) if is_any_ehr(expr))
         && query.condition.is_none()
         && plan.tries.is_empty()
-        && run.output.has_only_group(query)
+        && run.output.has_only_group()
         && !run.budget.plain
 }
 
@@ -67,7 +67,9 @@ impl Strategy for EhrWalk {
             let (view, count) = (View::new(batch), ehrs.len() as u64);
             run.work.taken.note(ExecutionPath::CountEhrs);
             run.work.add(count);
-            run.output.fold_count(&run.plan.query, view, count);
+            if let Some((groups, _)) = run.output.groups() {
+                groups.fold_count(&run.plan.query, view, count);
+            }
             return Ok(());
         }
         let mut rare = Rare::ehrs();

@@ -47,8 +47,8 @@ const GROWTH: u32 = 16;
 /// Returns the number of documents of the next slice, estimated from the rows of the `seen`
 /// documents.
 fn next_slice(run: &Run<'_>, seen: u32) -> u32 {
-    let missing = run.output.missing(run.plan).unwrap_or_default();
-    let found = run.output.made().max(1);
+    let missing = run.output.missing().unwrap_or_default();
+    let found = run.output.arrived().max(1);
     let wanted = missing.saturating_mul(u64::from(seen)) / found;
     let least = run.budget.slice.max(1);
     let most = seen.saturating_mul(GROWTH).max(least);

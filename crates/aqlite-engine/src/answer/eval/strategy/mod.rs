@@ -105,7 +105,7 @@ pub(super) fn tasks(run: &Run<'_>, batch: &Batch) -> Tasks {
     }
     let all = batch.len() as u32;
     let is_narrow = plan.scan().ehrs.is_some();
-    if run.output.missing(plan).is_some() && !is_narrow {
+    if run.output.missing().is_some() && !is_narrow {
         return vec![Box::new(FirstRows { start: 0 })];
     }
     let part = match plan.costly {

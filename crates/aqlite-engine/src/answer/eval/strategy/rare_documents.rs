@@ -55,7 +55,7 @@ impl Rare {
 /// Returns the first document of each rare table whose lists are loaded.
 fn first_documents(run: &Run<'_>, batch: &Batch) -> Vec<u32> {
     // A query for its first rows rarely needs all tables.
-    if run.output.missing(run.plan).is_some() {
+    if run.output.missing().is_some() {
         return Vec::new();
     }
     let rare = batch.tables().filter(|(_, table)| table.len() <= RARE);

@@ -26,17 +26,22 @@ impl Strategy for RowTemplates {
         let RowTemplates(slice) = *self;
         let (plan, work) = (run.plan, Rc::clone(&run.work));
         work.taken.note(ExecutionPath::Templates);
-        let first_only = run.output.missing(plan).is_some();
-        let before = run.output.end();
+        let first_only = run.output.missing().is_some();
+        let plain = run.output.plain_rows();
+        let before = plain.map(|(rows, cells)| rows.end(cells));
         let is_whole = plan.scan().ehr().is_some();
         match output_rows(run, batch, slice.clone(), first_only) {
             Ok(()) => {
-                run.output.remove_duplicates(plan, &work);
-                run.output.check_limits(plan, &run.budget, &work)?;
+                if let Some((rows, cells)) = run.output.plain_rows() {
+                    rows.remove_duplicates(cells, &work);
+                }
+                run.output.check_limits(&run.budget, &work)?;
             }
             Err(Abort::Heavy) => {
                 // Objects of rows that were not output may have been written.
-                run.output.make_again_from(before);
+                if let Some(((rows, cells), end)) = run.output.plain_rows().zip(before) {
+                    rows.make_again_from(cells, end);
+                }
                 match is_whole {
                     // A single document, or the documents of one EHR, cannot be split. A walk can
                     // pause inside a document.
@@ -48,9 +53,11 @@ impl Strategy for RowTemplates {
             // The slice has more rows than the run can hold, but only a few of them may be needed.
             // A walk ends as soon as it has these.
             Err(Abort::Failed(failure)) if first_only && !is_whole && is_too_large(&failure) => {
-                run.output.truncate_to(before);
+                if let Some(((rows, cells), end)) = run.output.plain_rows().zip(before) {
+                    rows.truncate_to(cells, end);
+                }
                 // Rows before the window are discarded after each slice, so smaller slices fit.
-                if run.output.before_window(plan) > 0 && slice.len() > 1 {
+                if run.output.before_window() > 0 && slice.len() > 1 {
                     split(slice, tasks);
                 } else {
                     tasks.push(Box::new(DocumentWalk(slice)));
@@ -73,7 +80,9 @@ fn output_rows(
     let anchors = Anchors::of(plan).ok_or(QueryError::Broken(
         "a query without anchor is evaluated by row templates",
     ))?;
-    run.output.set_removable(first_only);
+    if let Some((rows, _)) = run.output.plain_rows() {
+        rows.set_removable(first_only);
+    }
     let evaluator = RowTemplateEvaluator {
         plan,
         anchors: &anchors,
@@ -88,7 +97,9 @@ fn output_rows(
         first_only,
     };
     let outcome = evaluator.run(&mut run.output);
-    run.output.set_removable(false);
+    if let Some((rows, _)) = run.output.plain_rows() {
+        rows.set_removable(false);
+    }
     match &outcome {
         Ok(()) => work.best_ranks.borrow_mut().commit(best_of(&plan.query)),
         Err(_) => work.best_ranks.borrow_mut().discard(),

@@ -160,16 +160,16 @@ fn rows_of<'p: 'b, 'b>(
             output.take(evaluator, row, order);
             trail.keep();
             view.count(ROW);
-            if output.is_full(plan, work) {
+            if output.is_full(work) {
                 return Err(Halt::Full);
             }
             if number % ROWS_PER_BUDGET_CHECK == ROWS_PER_BUDGET_CHECK - 1 {
-                output.check_limits(plan, budget, work)?;
+                output.check_limits(budget, work)?;
             }
         }
     }
     trail.close_rows();
-    Ok(output.check_limits(plan, budget, work)?)
+    Ok(output.check_limits(budget, work)?)
 }
 
 /// Returns the default order of a row that joins documents: the position of the first bound

@@ -12,7 +12,7 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     /// nothing for any other query.
     pub(super) fn count_join(&self, scope: &Scope<'b>, output: &mut Output) -> Result<bool, Abort> {
         let query = &self.plan.query;
-        let is_counted = output.has_only_group(query)
+        let is_counted = output.has_only_group()
             && self.plan.tries.is_empty()
             && query.condition.is_none()
             && query.exists.is_empty();
@@ -30,7 +30,9 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
         }
         self.work.taken.note(ExecutionPath::CountJoin);
         let count = rows.into_iter().fold(0, u64::saturating_add);
-        output.fold_count(query, self.view(), count);
+        if let Some((groups, _)) = output.groups() {
+            groups.fold_count(query, self.view(), count);
+        }
         Ok(true)
     }
 

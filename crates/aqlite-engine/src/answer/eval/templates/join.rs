@@ -126,7 +126,7 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
             if join.rest_is_true || evaluator.keeps(&join.row) {
                 output.take(evaluator, &join.row, None);
             }
-            return Ok(output.check_limits(self.plan, &self.budget, self.work)?);
+            return Ok(output.check_limits(&self.budget, self.work)?);
         }
         let product = self.product(join.anchor_rows, chosen, &join.above)?;
         for number in 0..product.len() {
@@ -137,10 +137,10 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
                 output.take(evaluator, &join.row, None);
             }
             if number % ROWS_PER_BUDGET_CHECK == ROWS_PER_BUDGET_CHECK - 1 {
-                output.check_limits(self.plan, &self.budget, self.work)?;
+                output.check_limits(&self.budget, self.work)?;
             }
         }
-        Ok(output.check_limits(self.plan, &self.budget, self.work)?)
+        Ok(output.check_limits(&self.budget, self.work)?)
     }
 
     /// Returns the product of the rows of all variables, in the order of their first use.

@@ -6,7 +6,7 @@ use crate::answer::eval::QueryError;
 use crate::answer::eval::block::{Block, ParentRows};
 use crate::answer::eval::execution_path::ExecutionPath;
 use crate::answer::eval::node::Node;
-use crate::answer::eval::output::Output;
+use crate::answer::eval::output::{Groups, Output};
 use crate::answer::eval::projection::Projection;
 use crate::answer::query::Query;
 
@@ -15,15 +15,22 @@ pub(super) enum Sink<'o, 'b> {
     /// The rows are kept for the join.
     AnchorRows(AnchorRows),
     /// The rows are added to the aggregates of the only group.
-    Fold(&'o mut Output),
+    Fold(GroupSink<'o>),
     /// The rows are added to groups, whose keys are the values of these paths.
-    Group(&'o mut Output, Vec<usize>),
+    Group(GroupSink<'o>, Vec<usize>),
     /// The rows are added to an output that sorts them.
     Sort(&'o mut Output),
     /// The cells of the rows are copied to the result buffer.
     Fill(Projection<'o, 'b>),
     /// The rows are kept as blocks.
     Blocks(FoundBlocks<'b>),
+}
+
+/// The groups of an output, as the consumer of the rows of one batch.
+pub(super) struct GroupSink<'o> {
+    pub groups: &'o mut Groups,
+    /// The position before the batch.
+    pub start: u64,
 }
 
 /// The rows of an anchor that passed its conjuncts, as blocks.
@@ -66,20 +73,25 @@ impl<'o> Sink<'o, '_> {
     /// Returns the consumer of a query for which the order of arrival of its rows does not matter,
     /// because it aggregates, groups or sorts them; `None` for other queries.
     pub fn without_order(query: &Query, output: &'o mut Output) -> Option<Self> {
-        if output.has_only_group(query) {
-            return Some(Sink::Fold(output));
-        }
-        match output.key_paths(query) {
-            Some(paths) => Some(Sink::Group(output, paths)),
-            None => (!query.order.is_empty()).then_some(Sink::Sort(output)),
-        }
+        let groups = output.groups();
+        let Some(paths) = groups.and_then(|(groups, _)| groups.key_paths(query)) else {
+            return (!query.order.is_empty()).then_some(Sink::Sort(output));
+        };
+        let (groups, start) = output.groups()?;
+        let has_only_group = groups.has_only_group();
+        let sink = GroupSink { groups, start };
+        Some(match has_only_group {
+            true => Sink::Fold(sink),
+            false => Sink::Group(sink, paths),
+        })
     }
 
     /// Returns the number of rows held.
     pub fn len(&self) -> usize {
         match self {
             Sink::AnchorRows(anchor_rows) => anchor_rows.rows.len(),
-            Sink::Fold(output) | Sink::Group(output, _) | Sink::Sort(output) => output.len(),
+            Sink::Fold(sink) | Sink::Group(sink, _) => sink.groups.len(),
+            Sink::Sort(output) => output.len(),
             Sink::Fill(projection) => projection.len(),
             Sink::Blocks(blocks) => blocks.len(),
         }
@@ -89,7 +101,8 @@ impl<'o> Sink<'o, '_> {
     pub fn bytes(&self) -> usize {
         match self {
             Sink::AnchorRows(anchor_rows) => anchor_rows.bytes(),
-            Sink::Fold(output) | Sink::Group(output, _) | Sink::Sort(output) => output.bytes(),
+            Sink::Fold(sink) | Sink::Group(sink, _) => sink.groups.bytes(),
+            Sink::Sort(output) => output.bytes(),
             Sink::Fill(projection) => projection.bytes(),
             Sink::Blocks(blocks) => blocks.bytes(),
         }
@@ -115,9 +128,11 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
         }
         let evaluator = self.evaluator();
         match sink {
-            Sink::Fold(output) => output.fold(evaluator, &block, scratch),
-            Sink::Group(output, paths) => {
-                output.add_block_to_groups(evaluator, &block, paths, scratch)
+            Sink::Fold(GroupSink { groups, start }) => {
+                groups.fold(evaluator, &block, *start, scratch)
+            }
+            Sink::Group(GroupSink { groups, start }, paths) => {
+                groups.take_block(evaluator, &block, paths, *start, scratch)
             }
             Sink::Sort(output) => self.sort_rows(&block, scratch, output),
             Sink::Fill(projection) => projection.take(&block, scratch),
@@ -134,7 +149,7 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
             block.fill(self.view(), i, scratch);
             let evaluator = self.evaluator();
             let position = block.position(evaluator.view, i);
-            output.push_row_at(evaluator, scratch, position);
+            output.take_at(evaluator, scratch, position);
         }
     }
 

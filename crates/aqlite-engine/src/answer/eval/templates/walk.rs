@@ -1,6 +1,7 @@
 //! Fragments that are walked one by one, because no row template describes their rows.
 
 use super::super::QueryError;
+use super::super::accumulator::order_at;
 use super::super::anchors::Conjunct;
 use super::super::block::RowPosition;
 use super::super::execution_path::ExecutionPath;
@@ -8,6 +9,7 @@ use super::super::node::Node;
 use super::super::rows::Rows;
 use super::super::work::{ROW, STEP};
 use super::anchor_rows::AnchorRows;
+use super::sink::GroupSink;
 use super::{Abort, AnchorSearch, RowTemplateEvaluator, Sink};
 use crate::answer::trie::Trie;
 use crate::document::{Fragment, Table};
@@ -60,10 +62,13 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
                 .nodes_of(i)
                 .ok_or(QueryError::Broken("a row that was kept has no nodes"))?;
             match sink {
-                Sink::Fold(output) => output.fold_row(evaluator, row, position),
-                Sink::Sort(output) | Sink::Group(output, _) => {
-                    output.push_row_at(evaluator, row, position)
+                Sink::Fold(GroupSink { groups, start }) => {
+                    groups.fold_row(evaluator, row, order_at(*start, position))
                 }
+                Sink::Group(GroupSink { groups, start }, _) => {
+                    groups.take(evaluator, row, order_at(*start, position))
+                }
+                Sink::Sort(output) => output.take_at(evaluator, row, position),
                 Sink::Fill(projection) => {
                     projection.take_row(row, position.preorder, kept.document)
                 }

@@ -1,7 +1,7 @@
 //! DISTINCT: removal of duplicate rows as they arrive.
 
-use super::cells::identity;
-use super::work::{CELL, Work};
+use crate::answer::eval::cells::identity;
+use crate::answer::eval::work::{CELL, Work};
 use crate::answer::result::{CellRef, ResultBuffer};
 use crate::document::Dictionary;
 use hashbrown::{HashMap, HashSet};
