@@ -29,20 +29,57 @@ pub(super) struct Projection<'o, 'b> {
     /// The sort key of each row: its pre-order number in the upper 32 bits, its number in the result
     /// buffer in the lower ones.
     sort_keys: Vec<u64>,
-    /// The constant cells of every row, by column of SELECT.
-    constants: Vec<(usize, CellRef)>,
-    /// The columns of SELECT with paths of the anchor, each with the path.
-    own: Vec<(usize, usize)>,
+    /// The literals.
+    constants: Vec<ConstantColumn>,
+    /// The paths of the anchor.
+    own: Vec<PathColumn>,
+    /// The paths of variables above the anchor.
     above: Vec<AboveColumns<'b>>,
-    /// Columns whose path equals that of another column, each with that column. So a long text is
-    /// read once.
-    repeated: Vec<(usize, usize)>,
+    repeated: Vec<RepeatedColumn>,
+}
+
+/// A column of SELECT with the same cell in every row.
+struct ConstantColumn {
+    /// The index of the column in SELECT.
+    column: usize,
+    cell: CellRef,
+}
+
+/// A column of SELECT with a path.
+struct PathColumn {
+    /// The index of the column in SELECT.
+    column: usize,
+    /// The index of the path in the query.
+    path: usize,
+}
+
+/// A column of SELECT that repeats the path of an earlier one. Its cells are copied, so that a long
+/// text is read once.
+struct RepeatedColumn {
+    /// The index of the column in SELECT.
+    column: usize,
+    /// The index of the earlier column.
+    earlier: usize,
+}
+
+/// A column of SELECT with the source of its cells, for the rows of one layout variant.
+struct SourceColumn<'b> {
+    /// The index of the column in SELECT.
+    column: usize,
+    source: CellSource<'b>,
+}
+
+/// The list to which a row adds the objects that are written last.
+struct LateRow<'l> {
+    objects: &'l mut LateObjects,
+    /// The number of the row in the result buffer.
+    row: u32,
 }
 
 /// The columns of SELECT with paths of a variable above the anchor.
 struct AboveColumns<'b> {
     class: Cls,
-    paths: Vec<(usize, usize)>,
+    paths: Vec<PathColumn>,
     trie: &'b Trie,
     /// The cell sources for each table and layout variant.
     sources_by_variant: Vec<VariantSources<'b>>,
@@ -61,7 +98,7 @@ struct VariantSources<'b> {
     number: u32,
     table: &'b Table,
     variant: Rc<LayoutVariant>,
-    sources: Vec<(usize, CellSource<'b>)>,
+    sources: Vec<SourceColumn<'b>>,
 }
 
 /// The source of the cells of one column of SELECT.
@@ -127,13 +164,14 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
 
     /// Returns the cells of the literals of SELECT; `None` if SELECT has expressions other than
     /// paths and literals.
-    fn constant_cells(&self, result_buffer: &mut ResultBuffer) -> Option<Vec<(usize, CellRef)>> {
+    fn constant_cells(&self, result_buffer: &mut ResultBuffer) -> Option<Vec<ConstantColumn>> {
         let mut constants = Vec::new();
-        for (at, column) in self.plan.query.select.iter().enumerate() {
-            match &column.value {
+        for (column, shown) in self.plan.query.select.iter().enumerate() {
+            match &shown.value {
                 ColumnValue::Expr(Expr::Path(_)) => {}
                 ColumnValue::Expr(Expr::Literal(literal)) => {
-                    constants.push((at, result_buffer.store_cell(&cell_of_literal(literal))))
+                    let cell = result_buffer.store_cell(&cell_of_literal(literal));
+                    constants.push(ConstantColumn { column, cell });
                 }
                 _ => return None,
             }
@@ -142,33 +180,33 @@ impl<'p: 'b, 'b> RowTemplateEvaluator<'p, 'b> {
     }
 
     /// Returns the columns of SELECT with a path of a variable, each path once.
-    fn columns_of(&self, variable: usize) -> Vec<(usize, usize)> {
+    fn columns_of(&self, variable: usize) -> Vec<PathColumn> {
         let paths = &self.plan.query.paths;
         let is_own = |path: &usize| paths.get(*path).is_some_and(|p| p.variable == variable);
         let mut seen = HashSet::new();
         let columns = self.path_columns();
         columns
-            .filter(|(_, path)| is_own(path) && seen.insert(*path))
+            .filter(|own| is_own(&own.path) && seen.insert(own.path))
             .collect()
     }
 
-    /// Returns the columns of SELECT that repeat the path of an earlier column, with that column.
-    fn repeated(&self) -> Vec<(usize, usize)> {
+    /// Returns the columns of SELECT that repeat the path of an earlier column.
+    fn repeated(&self) -> Vec<RepeatedColumn> {
         let mut first = HashMap::new();
         let columns = self.path_columns();
         columns
-            .filter_map(|(at, path)| {
-                let of = *first.entry(path).or_insert(at);
-                (of != at).then_some((at, of))
+            .filter_map(|PathColumn { column, path }| {
+                let earlier = *first.entry(path).or_insert(column);
+                (earlier != column).then_some(RepeatedColumn { column, earlier })
             })
             .collect()
     }
 
-    /// Returns the columns of SELECT that are paths, with the path.
-    fn path_columns(&self) -> impl Iterator<Item = (usize, usize)> {
+    /// Returns the columns of SELECT that are paths.
+    fn path_columns(&self) -> impl Iterator<Item = PathColumn> {
         let columns = self.plan.query.select.iter().enumerate();
-        columns.filter_map(|(at, column)| match column.value {
-            ColumnValue::Expr(Expr::Path(path)) => Some((at, path)),
+        columns.filter_map(|(column, shown)| match shown.value {
+            ColumnValue::Expr(Expr::Path(path)) => Some(PathColumn { column, path }),
             _ => None,
         })
     }
@@ -207,9 +245,10 @@ impl<'b> Projection<'_, 'b> {
         let width = expander.plan.query.select.len();
         let (cells, texts) = self.result_buffer.extend(block.rows.len());
         let (view, table) = (expander.view, block.number);
-        let own = self.own.iter();
-        let sources: Vec<(usize, CellSource<'b>)> = own
-            .map(|(at, path)| (*at, CellSource::of(view, table, &block.cells, *path, texts)))
+        let sources: Vec<SourceColumn<'b>> = self
+            .own
+            .iter()
+            .map(|own| own.source(view, table, &block.cells, texts))
             .collect();
         let rows = block.rows.rows();
         let numbers = (first..).step_by(PROJECTED_ROWS);
@@ -219,15 +258,15 @@ impl<'b> Projection<'_, 'b> {
         for (number, (rows, cells)) in numbers.zip(chunks) {
             let filled = (number..).zip(rows).zip(cells.chunks_exact_mut(width));
             for ((number, row), cells) in filled {
-                set_all(cells, &self.constants, |cell| *cell);
+                set_constants(cells, &self.constants);
                 let fragment = Fragment { table, row: *row };
-                let late = self.late.as_mut().map(|late| (late, number));
+                let late = LateRow::of(&mut self.late, number);
                 fill(view, fragment, &sources, cells, texts, late);
             }
-            for of in &mut self.above {
+            for above in &mut self.above {
                 let docs = rows.iter().map(|row| nth(view, block.table.docs(), *row));
-                let late = self.late.as_mut().map(|late| (late, number));
-                of.fill(expander, docs, cells, texts, late);
+                let late = LateRow::of(&mut self.late, number);
+                above.fill(expander, docs, cells, texts, late);
             }
             cells
                 .chunks_exact_mut(width)
@@ -246,17 +285,17 @@ impl<'b> Projection<'_, 'b> {
         self.sort_keys
             .push(u64::from(preorder) << 32 | u64::from(number));
         let (cells, texts) = self.result_buffer.extend(1);
-        set_all(cells, &self.constants, |cell| *cell);
-        for (at, path) in &self.own {
+        set_constants(cells, &self.constants);
+        for PathColumn { column, path } in &self.own {
             let node = view.node_at(row, *path);
             match &mut self.late {
-                Some(late) if is_object(view, node) => late.push(number, *at, node),
-                _ => set(cells, *at, node_cell_ref(view, node, texts, &mut None)),
+                Some(late) if is_object(view, node) => late.push(number, *column, node),
+                _ => set(cells, *column, node_cell_ref(view, node, texts, &mut None)),
             }
         }
-        for of in &mut self.above {
-            let late = self.late.as_mut().map(|late| (late, number));
-            of.fill(self.expander, std::iter::once(doc), cells, texts, late);
+        for above in &mut self.above {
+            let late = LateRow::of(&mut self.late, number);
+            above.fill(self.expander, std::iter::once(doc), cells, texts, late);
         }
         repeat(cells, &self.repeated);
     }
@@ -284,15 +323,15 @@ impl<'b> Projection<'_, 'b> {
 }
 
 impl<'b> AboveColumns<'b> {
-    /// Fills the cells of the rows of `documents`; `late` is the number of the first row. All
-    /// fragments are looked up before the first one is read, so that cache misses overlap.
+    /// Fills the cells of the rows of some documents; `late` is that of the first row. All fragments
+    /// are looked up before the first one is read, so that cache misses overlap.
     fn fill(
         &mut self,
         expander: Expander<'_, 'b>,
         docs: impl Iterator<Item = u32>,
         cells: &mut [CellRef],
         texts: &mut Dictionary,
-        mut late: Option<(&mut LateObjects, u32)>,
+        mut late: Option<LateRow<'_>>,
     ) {
         let (batch, width) = (expander.view.batch, expander.plan.query.select.len());
         let mut fragments = std::mem::take(&mut self.fragments);
@@ -323,9 +362,10 @@ impl<'b> AboveColumns<'b> {
                     .note_broken("a document has no layout variant");
                 continue;
             };
-            let late = late
-                .as_mut()
-                .map(|(late, first)| (&mut **late, *first + at));
+            let late = late.as_mut().map(|first| LateRow {
+                objects: &mut *first.objects,
+                row: first.row + at,
+            });
             fill(expander.view, fragment, &known.sources, cells, texts, late);
         }
         self.fragments = fragments;
@@ -350,9 +390,10 @@ impl<'b> AboveColumns<'b> {
         let Some(template) = variant.rows().and_then(<[_]>::first) else {
             return last;
         };
-        let sources = self.paths.iter();
-        let sources = sources
-            .map(|(at, path)| (*at, CellSource::of(view, number, template, *path, texts)))
+        let sources = self
+            .paths
+            .iter()
+            .map(|own| own.source(view, number, template, texts))
             .collect();
         self.sources_by_variant.push(VariantSources {
             number,
@@ -361,6 +402,30 @@ impl<'b> AboveColumns<'b> {
             variant,
         });
         last
+    }
+}
+
+impl<'l> LateRow<'l> {
+    /// Returns the list for a row; `None` if objects are not written last.
+    fn of(late: &'l mut Option<LateObjects>, row: u32) -> Option<LateRow<'l>> {
+        let objects = late.as_mut()?;
+        Some(LateRow { objects, row })
+    }
+}
+
+impl PathColumn {
+    /// Returns the source of the cells for the rows of a template of a table.
+    fn source<'b>(
+        &self,
+        view: View<'b>,
+        table: u32,
+        template: &Cells,
+        texts: &mut Dictionary,
+    ) -> SourceColumn<'b> {
+        SourceColumn {
+            column: self.column,
+            source: CellSource::of(view, table, template, self.path, texts),
+        }
     }
 }
 
@@ -433,18 +498,18 @@ impl<'b> CellSource<'b> {
 fn fill(
     view: View<'_>,
     fragment: Fragment,
-    sources: &[(usize, CellSource<'_>)],
+    sources: &[SourceColumn<'_>],
     cells: &mut [CellRef],
     texts: &mut Dictionary,
-    mut late: Option<(&mut LateObjects, u32)>,
+    mut late: Option<LateRow<'_>>,
 ) {
-    for (at, source) in sources {
+    for SourceColumn { column, source } in sources {
         match (source, &mut late) {
-            (CellSource::Tree(item), Some((late, row))) => {
+            (CellSource::Tree(item), Some(LateRow { objects, row })) => {
                 let item = *item;
-                late.push(*row, *at, Node { fragment, item });
+                objects.push(*row, *column, Node { fragment, item });
             }
-            _ => set(cells, *at, source.cell_ref(view, fragment, texts)),
+            _ => set(cells, *column, source.cell_ref(view, fragment, texts)),
         }
     }
 }
@@ -457,25 +522,25 @@ fn is_object(view: View<'_>, node: Node) -> bool {
 }
 
 /// Copies cells to the columns that repeat others in a row.
-fn repeat(cells: &mut [CellRef], repeated: &[(usize, usize)]) {
-    for (at, of) in repeated {
-        if let Some(cell) = cells.get(*of).copied() {
-            set(cells, *at, cell);
+fn repeat(cells: &mut [CellRef], repeated: &[RepeatedColumn]) {
+    for RepeatedColumn { column, earlier } in repeated {
+        if let Some(cell) = cells.get(*earlier).copied() {
+            set(cells, *column, cell);
         }
     }
 }
 
-fn set(cells: &mut [CellRef], at: usize, cell: CellRef) {
-    if let Some(entry) = cells.get_mut(at) {
+fn set(cells: &mut [CellRef], column: usize, cell: CellRef) {
+    if let Some(entry) = cells.get_mut(column) {
         *entry = cell;
     }
 }
 
-/// Sets cells of a row: `cell` computes each one from its source.
+/// Sets the cells of a row that are the same in every row.
 #[inline]
-fn set_all<T>(cells: &mut [CellRef], sources: &[(usize, T)], mut cell: impl FnMut(&T) -> CellRef) {
-    for (at, source) in sources {
-        set(cells, *at, cell(source));
+fn set_constants(cells: &mut [CellRef], constants: &[ConstantColumn]) {
+    for ConstantColumn { column, cell } in constants {
+        set(cells, *column, *cell);
     }
 }
 
