@@ -258,6 +258,33 @@ test("compositions of several folders go to no patient without a choice", () =>
     await settled(page);
   }, 1440));
 
+test("files that wait for their turn go to the patient that was chosen when they were added", () =>
+  onData(async (page) => {
+    const good = await sample(page, "JSON");
+    await page.selectOption("#target", "by file");
+    await add(page, file("anna.json", good), file("ben.json", good));
+    await expect(outcome(page)).toContainText("2 of 2 files added");
+    await settled(page);
+    await page.selectOption("#target", { label: "anna" });
+    // The first file blocks until it is released.
+    await page.evaluate(() => {
+      const { text } = Blob.prototype;
+      const gate = new Promise((resolve) => (window.release = resolve));
+      Blob.prototype.text = function () {
+        return gate.then(() => text.call(this));
+      };
+    });
+    await add(page, file("first.json", good));
+    await add(page, file("second.json", good));
+    await page.selectOption("#target", { label: "ben" });
+    await page.evaluate(() => window.release());
+    await expect(page.locator(".added-to")).toHaveText([
+      "Compositions went to: anna (1).",
+      "Compositions went to: anna (1).",
+    ]);
+    await settled(page);
+  }, 1440));
+
 test("an archive that cannot be read is refused by its name, and the other files are added", () =>
   onData(async (page) => {
     const good = await sample(page, "JSON");

@@ -309,7 +309,7 @@ console.table((await answer.json()).rows);`;
       this.#seed.input.value = String(contents.samples.seed);
     }
     // A patient is never chosen in advance, and a patient that is gone is not replaced by another.
-    const before = this.#patient.value || (this.#patient.options.length > 0 ? "" : ASK);
+    const before = this.#choice;
     this.#patient.replaceChildren(
       h("option", { value: ASK, selected: before === ASK }, texts.data.targetAsk),
       ...patients.map(({ ehr, label }) =>
@@ -457,26 +457,28 @@ console.table((await answer.json()).rows);`;
 
   async #add(files: Promise<File[]>): Promise<void> {
     this.#messages.replaceChildren();
-    const place = this.#where;
+    const [place, choice] = [this.#where, this.#choice];
     try {
-      await this.#change(texts.data.adding, () => this.#addInTurn(files, place));
+      await this.#change(texts.data.adding, () => this.#addInTurn(files, place, choice));
     } catch (error) {
       this.#showFault(texts.data.notAdded, error);
     }
   }
 
   /**
-   * Adds files to the destination that the page showed when they were dropped. A later choice does
-   * not redirect them.
+   * Adds files to the source and the patient that the page showed when they were dropped. A later
+   * choice does not redirect them.
    */
-  async #addInTurn(files: Promise<File[]>, place: string | null): Promise<void> {
+  async #addInTurn(files: Promise<File[]>, place: string | null, choice: string): Promise<void> {
     const all = await textFiles(await files);
     const before = await this.#engine.call("contents", null);
     if (before.place !== place)
       throw before.place === null
         ? new Fault("sourceChangedToBrowser")
         : new Fault("sourceChangedToServer", { place: before.place });
-    const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
+    const outcome = await this.#adding.run((tell, signal) =>
+      this.#addAll(all, choice, tell, signal),
+    );
     await this.#report(outcome, before);
   }
 
@@ -516,11 +518,12 @@ console.table((await answer.json()).rows);`;
 
   async #addAll(
     files: TextFile[],
+    choice: string,
     tell: (progress: Progress) => void,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const start = performance.now();
-    const target = new Target(this.#engine, this.#patient.value, this.#patients, () =>
+    const target = new Target(this.#engine, choice, this.#patients, () =>
       askTarget(foldersOf(files), this.#choices(), BY_FOLDER),
     );
     const counts = { good: 0, of: files.length, ended: false };
@@ -542,6 +545,11 @@ console.table((await answer.json()).rows);`;
       });
     }
     return outcome;
+  }
+
+  /** The choice for the patient of added files, also before the list is drawn. */
+  get #choice(): string {
+    return this.#patient.options.length > 0 ? this.#patient.value : ASK;
   }
 
   /** Returns the choices for the patients of added files, with their titles. */
