@@ -258,6 +258,31 @@ test("compositions of several folders go to no patient without a choice", () =>
     await settled(page);
   }, 1440));
 
+test("lines of an export that was refused in part are counted and numbered, and can be undone", () =>
+  onData(async (page) => {
+    const call = await caller(page);
+    const lines = (await call.text("export", null)).split("\n");
+    const wrong = lines.findLastIndex((line) => line.includes("Systolic"));
+    lines[wrong] = lines[wrong].replace("Systolic", "Diastolic");
+    await page.fill("#set-name", "Ward 7");
+    await page.click("#set-new");
+    await settled(page);
+    // The blank first line is so long that the others are in the second piece.
+    const padded = [" ".repeat(4_000_000), ...lines].join("\n");
+    await add(page, file("ward.ndjson", padded));
+    const stored = `ward.ndjson: ${lines.length - 3} lines are stored, other lines are refused.`;
+    await expect(outcome(page)).toContainText(stored);
+    await expect(outcome(page)).not.toContainText("nothing of them is stored");
+    await expect(outcome(page)).toContainText(`line ${wrong + 2}: `);
+    await page.click("#undo");
+    await settled(page);
+    await expect(page.locator(".facts dd").first()).toHaveText("0");
+    await add(page, file("broken.ndjson", "{}"));
+    await expect(outcome(page)).toContainText("1 file refused: nothing of them is stored.");
+    await expect(page.locator("#undo")).toHaveCount(0);
+    await settled(page);
+  }, 1440));
+
 test("files that wait for their turn go to the patient that was chosen when they were added", () =>
   onData(async (page) => {
     const good = await sample(page, "JSON");

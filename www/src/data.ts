@@ -38,13 +38,16 @@ function number(
 /** The size in characters of the pieces of an imported export. A piece consists of whole lines. */
 const AT_ONCE = 4_000_000;
 
-function* pieces(text: string): Generator<string> {
-  for (let from = 0; from < text.length;) {
+/** Cuts an export into pieces, each with the number of its first line. */
+function* pieces(text: string): Generator<{ text: string; first: number }> {
+  for (let from = 0, first = 1; from < text.length;) {
     const end =
       from + AT_ONCE < text.length
         ? text.indexOf("\n", from + AT_ONCE) + 1 || text.length
         : text.length;
-    yield text.slice(from, end);
+    const piece = text.slice(from, end);
+    yield { text: piece, first };
+    first += piece.split("\n").length - 1;
     from = end;
   }
 }
@@ -86,7 +89,7 @@ const NAMED = 10;
 /** Returns a file that was refused for a reason without a rule. */
 function failedFor(file: TextFile, error: unknown): Refused {
   const message = reasonOf(error);
-  return { file, problems: [{ rule: "", path: "", message }], ehr: null, renew: null };
+  return { file, problems: [{ rule: "", path: "", message }], ehr: null, renew: null, stored: 0 };
 }
 
 /** The refusals of a uid of another system or of a later version. A uid in use is not among them. */
@@ -484,6 +487,7 @@ console.table((await answer.json()).rows);`;
 
   /** Shows the number of added files with their undo, and the refused files with their problems. */
   async #report({ good, of, ended, refused, patients }: Outcome, before: Contents): Promise<void> {
+    const stored = good + refused.filter(({ stored }) => stored > 0).length;
     this.#messages.prepend(
       h(
         "p",
@@ -492,7 +496,7 @@ console.table((await answer.json()).rows);`;
         " ",
         await this.#patientsOf(patients),
         " ",
-        good > 0 ? await this.#undo(before, good) : null,
+        stored > 0 ? await this.#undo(before, stored) : null,
       ),
     );
     if (refused.length === 0) return;
@@ -566,12 +570,12 @@ console.table((await answer.json()).rows);`;
     let text = "";
     try {
       text = await file.text();
-      if (/\.ndjson$/i.test(name)) await this.#import(text);
-      else if (!(await this.#engine.call("add", { name, text, ehr: null }))) {
+      if (/\.ndjson$/i.test(name)) return await this.#import(file, text);
+      if (!(await this.#engine.call("add", { name, text, ehr: null }))) {
         const problems = await this.#engine.call("problems", { name, text });
         const ehr = () => target.ehr(name, text);
         if (problems.length > 0)
-          return { file, problems, ehr: isJson(text) ? ehr : null, renew: null };
+          return { file, problems, ehr: isJson(text) ? ehr : null, renew: null, stored: 0 };
         await target.add(name, text);
       }
       return null;
@@ -636,27 +640,35 @@ console.table((await answer.json()).rows);`;
     }
   }
 
-  /** Imports an export in pieces of a few megabytes. All its errors become one error. */
-  async #import(text: string): Promise<void> {
+  /**
+   * Imports an export in pieces of a few megabytes. All its errors become one problem. The pieces
+   * before one that fails stay stored.
+   */
+  async #import(file: TextFile, text: string): Promise<Refused | null> {
     const wrong: string[] = [];
-    for (const piece of pieces(text)) wrong.push(...(await this.#engine.call("import", piece)));
-    if (wrong.length > 0)
-      throw wrong.length > LISTED
-        ? new Fault("refusedLines", {
-            lines: wrong.slice(0, LISTED).join("\n"),
-            count: wrong.length - LISTED,
-          })
-        : new Error(wrong.join("\n"));
+    let stored = 0;
+    try {
+      for (const piece of pieces(text)) {
+        const done = await this.#engine.call("import", piece);
+        stored += done.stored;
+        wrong.push(...done.refused);
+      }
+    } catch (error) {
+      wrong.push(reasonOf(error));
+    }
+    if (wrong.length === 0) return null;
+    const lines = wrong.slice(0, LISTED).join("\n");
+    const count = wrong.length - LISTED;
+    const error = count > 0 ? new Fault("refusedLines", { lines, count }) : new Error(lines);
+    return { ...failedFor(file, error), stored };
   }
 
-  /** Returns the button that undoes later additions. A server has none. */
-  async #undo({ set, added }: Contents, files: number): Promise<HTMLElement | null> {
+  /** Returns the button that undoes later additions; `null` without any. A server has none. */
+  async #undo({ set, added: to }: Contents, files: number): Promise<HTMLElement | null> {
     if (set === null) return null;
-    const writes = {
-      set: set.id,
-      from: (await this.#engine.call("contents", null)).added,
-      to: added,
-    };
+    const { added: from } = await this.#engine.call("contents", null);
+    if (from === to) return null;
+    const writes = { set: set.id, from, to };
     return h(
       "button",
       {

@@ -11,7 +11,7 @@ import init, {
 } from "aqlite-wasm";
 import { JournaledRepository, readAnswer, reads, type Answer } from "./journaled";
 import { DataSets } from "./persist";
-import type { Contents, DataSet, Progress, Replacement, Samples } from "./protocol";
+import type { Contents, DataSet, Imported, Progress, Replacement, Samples } from "./protocol";
 import { refusal } from "./remote";
 import { inSlices, nextTask } from "./slices";
 import { MemoryRoot, opfs } from "./storage";
@@ -279,21 +279,21 @@ export class Local {
   }
 
   /**
-   * Imports an export. Returns its errors, one line each. Existing data stay. Compositions that
-   * their repository accepted with findings are accepted here, too.
+   * Imports lines of an export, whose numbers begin with `first`. Existing data stay. Compositions
+   * that their repository accepted with findings are accepted here, too.
    */
-  import(text: string): Promise<string[]> {
+  import(text: string, first: number): Promise<Imported> {
     return this.#journaled.writing(async () => {
       const headers = { "content-type": "application/x-ndjson" };
       const { status, body } = await this.#administer({
         method: "POST",
-        url: this.address("admin/import?findings=keep"),
+        url: this.address(`admin/import?findings=keep&first=${first}`),
         headers,
         body: text,
       });
       // Imported in one request, which is refused as a whole if it is too long.
       if (status >= 300) throw refusal(status, body);
-      return refusedLines(body);
+      return importedLines(body);
     });
   }
 
@@ -473,15 +473,16 @@ async function answerOf(request: Steps, check?: () => void): Promise<Answer> {
   return readAnswer(await inSlices(request, check));
 }
 
-/** Returns the errors of refused lines in the answer of an import. */
-export function refusedLines(body: string): string[] {
+/** Returns the outcome in the answer of an import, which is empty for a text without records. */
+export function importedLines(body: string): Imported {
   const answers = body
-    .trimEnd()
     .split("\n")
+    .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
-  return answers
+  const refused = answers
     .filter(({ status }) => status >= 400)
     .map(({ line, message }) => errors.refusedLine({ line, reason: message ?? errors.refused() }));
+  return { stored: answers.length - refused.length, refused };
 }
 
 function reading(watch: WorkObserver): (done: number, of: number) => void {

@@ -175,6 +175,14 @@ export interface Replacement {
   current: string;
 }
 
+/** The outcome of an import. */
+export interface Imported {
+  /** The number of lines that are stored now; some may have been stored before. */
+  stored: number;
+  /** The errors of refused lines. */
+  refused: string[];
+}
+
 /** The formats of saved compositions. */
 export type DocumentFormat = "JSON" | "FLAT" | "STRUCTURED";
 
@@ -323,8 +331,8 @@ export interface Calls {
   restoreSet: { argument: string; result: null };
   /** Exports the data set as newline-delimited JSON with digests. */
   export: { argument: null; result: Blob };
-  /** Imports an export. Returns its errors. */
-  import: { argument: string; result: string[] };
+  /** Imports lines of an export; `first` is the number of the first of them in the export. */
+  import: { argument: { text: string; first: number }; result: Imported };
 }
 
 /** Ends the call with this id as soon as possible. */

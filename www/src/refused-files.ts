@@ -17,6 +17,8 @@ export interface Refused {
    * Adds the composition without its uid, if nothing else was refused. Returns the id of the EHR.
    */
   renew: (() => Promise<string>) | null;
+  /** The number of stored lines of an export of which other lines were refused; 0 otherwise. */
+  stored: number;
 }
 
 /** The actions on refused files; `null` where they are not offered. */
@@ -127,6 +129,24 @@ function drawFold(fold: Fold, open: boolean): HTMLElement {
   );
 }
 
+/** Draws the numbers of refused files, and of the stored lines of those that are stored in part. */
+function drawTitles(refused: Refused[]): HTMLElement[] {
+  const count = refused.filter(({ stored }) => stored === 0).length;
+  const parts = refused.filter(({ stored }) => stored > 0);
+  const whole = h(
+    "p",
+    {},
+    h("strong", {}, texts.refused.title({ count })),
+    `: ${texts.refused.about}`,
+  );
+  return [
+    ...(count > 0 ? [whole] : []),
+    ...parts.map(({ file, stored }) =>
+      h("p", {}, h("strong", {}, file.name), `: ${texts.refused.partly({ count: stored })}`),
+    ),
+  ];
+}
+
 /** Draws the refused files. */
 export function drawRefused(refused: Refused[], { load, renew }: RefusedActions): HTMLElement {
   const folds = folded(refused);
@@ -160,12 +180,7 @@ export function drawRefused(refused: Refused[], { load, renew }: RefusedActions)
   return h(
     "div",
     { class: "refused" },
-    h(
-      "p",
-      {},
-      h("strong", {}, texts.refused.title({ count: refused.length })),
-      `: ${texts.refused.about}`,
-    ),
+    ...drawTitles(refused),
     ...folds.slice(0, RULES).map((fold) => drawFold(fold, folds.length <= 3)),
     folds.length > RULES
       ? h("p", { class: "quiet" }, texts.refused.moreRules({ count: folds.length - RULES }))

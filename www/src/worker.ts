@@ -14,7 +14,7 @@ import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { body } from "./code";
 import { destination } from "./destination";
 import { indexing, indexResult, type ResultIndex } from "./json";
-import { Local, refusedLines, type Send, type WorkObserver } from "./local";
+import { importedLines, Local, type Send, type WorkObserver } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
 import { LISTED, TIMELINE } from "./protocol";
 import { fatal, inSlices, slices } from "./slices";
@@ -629,14 +629,14 @@ const handlers: Handlers = {
     return null;
   },
   export: (_, local, watch) => local.export(watch),
-  import: async (text, local) =>
+  import: async ({ text, first }, local) =>
     remote
-      ? refusedLines(
-          await remote.rest("POST", "admin/import", text, {
+      ? importedLines(
+          await remote.rest("POST", `admin/import?first=${first}`, text, {
             "content-type": "application/x-ndjson",
           }),
         )
-      : local.import(text),
+      : local.import(text, first),
 };
 
 function failure(error: unknown): Failure {

@@ -99,6 +99,11 @@ export const data: Texts["data"] = {
 export const refused: Texts["refused"] = {
   title: ({ count }) => `${files(count)} abgelehnt`,
   about: "davon ist nichts gespeichert.",
+  partly: ({ count }) =>
+    t.plural(count, {
+      one: `${t.number(count)} Zeile ist gespeichert, andere Zeilen sind abgelehnt.`,
+      other: `${t.number(count)} Zeilen sind gespeichert, andere Zeilen sind abgelehnt.`,
+    }),
   others: ({ first, count }) =>
     `${first}, und ${t.counted(count, { one: "ähnliche Meldung", other: "ähnliche Meldungen" })}`,
   times: ({ count, of }) => `${t.number(count)}-mal in ${files(of)}`,

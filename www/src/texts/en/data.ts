@@ -99,6 +99,11 @@ export const data = {
 export const refused = {
   title: ({ count }: { count: number }) => `${files(count)} refused`,
   about: "nothing of them is stored.",
+  partly: ({ count }: { count: number }) =>
+    t.plural(count, {
+      one: `${t.number(count)} line is stored, other lines are refused.`,
+      other: `${t.number(count)} lines are stored, other lines are refused.`,
+    }),
   others: ({ first, count }: { first: string; count: number }) =>
     `${first}, and ${t.counted(count, { one: "message", other: "messages" })} like it`,
   times: ({ count, of }: { count: number; of: number }) =>

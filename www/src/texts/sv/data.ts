@@ -99,6 +99,11 @@ export const data: Texts["data"] = {
 export const refused: Texts["refused"] = {
   title: ({ count }) => t.counted(count, { one: "fil nekades", other: "filer nekades" }),
   about: "inget av innehållet är sparat.",
+  partly: ({ count }) =>
+    t.plural(count, {
+      one: `${t.number(count)} rad är sparad, andra rader nekades.`,
+      other: `${t.number(count)} rader är sparade, andra rader nekades.`,
+    }),
   others: ({ first, count }) =>
     `${first}, och ${t.counted(count, { one: "liknande meddelande", other: "liknande meddelanden" })}`,
   times: ({ count, of }) => `${t.counted(count, { one: "gång", other: "gånger" })} i ${files(of)}`,
