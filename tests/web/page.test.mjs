@@ -743,6 +743,41 @@ test("a form of a template shows problems at its fields, is saved and queried", 
     assert.deepEqual(await row(page, 0), ["37.2"]);
   }));
 
+test("a form is stored once, and goes to no other patient if the chosen one is gone", () =>
+  onPage(async (page) => {
+    await page.evaluate(() => {
+      const { postMessage } = Worker.prototype;
+      window.saved = [];
+      Worker.prototype.postMessage = function (message) {
+        if (message.call === "addFlat") window.saved.push(message.argument.ehr);
+        postMessage.call(this, message);
+      };
+    });
+    await page.click("#tab-templates");
+    await page.click("#template-form-tab");
+    await page.selectOption("#form-patient", { index: 2 });
+    const chosen = await page.locator("#form-patient").inputValue();
+    const save = page.locator("#form-save");
+    await save.evaluate((button) => [button.click(), button.click()]);
+    await page.locator("#form-outcome p").first().waitFor();
+    assert.deepEqual(await page.evaluate(() => window.saved), [chosen]);
+    await expect(save).toBeEnabled();
+    await page.click("#tab-data");
+    await page.fill("#seed", "2");
+    await page.click("#generate");
+    await settled(page);
+    await page.click("#tab-templates");
+    await expect(page.locator("#form-patient option:checked")).toHaveText("Choose…");
+    await save.click();
+    await expect(page.locator("#form-patient")).toBeFocused();
+    assert.deepEqual(await page.evaluate(() => window.saved), [chosen]);
+    await page.selectOption("#form-patient", { index: 3 });
+    await save.click();
+    await expect.poll(() => page.evaluate(() => window.saved.length)).toBe(2);
+    await settled(page);
+    await expect(page.locator("#form-patient option", { hasText: "Choose…" })).toHaveCount(0);
+  }));
+
 test("the documents behind a result are saved as FLAT", () =>
   onPage(async (page) => {
     const systolic = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";

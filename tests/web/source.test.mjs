@@ -385,7 +385,7 @@ test("with a server selected, files are added there only, also during an outage"
     await files("ward.ndjson", '{"line":1}\n');
     await page.locator("#added p", { hasText: "of 1 files" }).waitFor();
     assert.ok(
-      received.some(({ method, path }) => method === "POST" && path === "/v1/admin/import"),
+      received.some(({ method, path }) => method === "POST" && path === "/v1/admin/import?first=1"),
       "an export goes to the server, too",
     );
     for (const name of ["503", "a login page"]) {
@@ -740,6 +740,7 @@ for (const width of [390, 1440]) {
           `It is sent to the server ${server.address}v1, which stores it.`,
         );
         await page.locator("#template-form details").first().waitFor();
+        await page.selectOption("#form-patient", { label: "P1" });
         await page.click("#tab-guide");
         const guideFile = await readFile(
           new URL("../../www/samples/early_warning_score.gdl2.json", import.meta.url),

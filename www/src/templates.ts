@@ -1,6 +1,6 @@
 // The templates view: the content of a template, a query from each of its nodes, and a form.
 import { selectedPath, holds, merged, name, query } from "./described";
-import { h, languageName, rove, type Change } from "./dom";
+import { focusIfLost, h, languageName, rove, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { Form, type Flat } from "./form";
 import { print } from "./json";
@@ -34,7 +34,8 @@ export class TemplateView {
   });
   readonly #tree = h("div", { id: "template-tree", class: "nodes" });
   readonly #form = h("div", { id: "template-form" });
-  readonly #patient = h("select", { id: "form-patient" });
+  readonly #patient = h("select", { id: "form-patient", required: true });
+  readonly #saving = h("button", { id: "form-save", class: "primary" }, texts.templates.save);
   readonly #composer = h("input", {
     id: "form-composer",
     value: texts.templates.composerDefault,
@@ -157,7 +158,7 @@ export class TemplateView {
       h(
         "div",
         { class: "actions" },
-        h("button", { id: "form-save", class: "primary" }, texts.templates.save),
+        this.#saving,
         h(
           "button",
           { id: "form-flat", type: "button", onclick: () => this.#showFlat() },
@@ -186,18 +187,26 @@ export class TemplateView {
   async load({ place, set }: Contents, templates: string[], patients: Patient[]): Promise<void> {
     const where = place ?? set?.id ?? "";
     this.#destination.textContent = destinationOf(place);
-    const [before, patient] = [this.#templates.value, this.#patient.value];
+    const before = this.#templates.value;
     this.#templates.replaceChildren(
       ...templates.map((id) => h("option", { value: id, selected: id === before }, id)),
     );
-    this.#patient.replaceChildren(
-      ...patients.map(({ ehr, label: name }) =>
-        h("option", { value: ehr, selected: ehr === patient }, name),
-      ),
-    );
+    this.#drawPatients(patients);
     if (this.#shown === this.#templates.value && this.#where === where) return;
     this.#where = where;
     await this.#open("");
+  }
+
+  /** Draws the list of patients. A patient that is gone is not replaced by another. */
+  #drawPatients(patients: Patient[]): void {
+    const before = this.#patient.value;
+    const isGone = this.#patient.options.length > 0 && !patients.some(({ ehr }) => ehr === before);
+    this.#patient.replaceChildren(
+      ...(isGone ? [h("option", { value: "" }, texts.data.targetNone)] : []),
+      ...patients.map(({ ehr, label: name }) =>
+        h("option", { value: ehr, selected: ehr === before }, name),
+      ),
+    );
   }
 
   /** Shows the selected template in a language. Empty selects that of the page, else its own. */
@@ -363,6 +372,8 @@ export class TemplateView {
 
   async #save(): Promise<void> {
     if (!this.#entered || this.#isUnreadable()) return;
+    // A second press would store the document again.
+    this.#saving.disabled = true;
     try {
       const sent = {
         ehr: this.#patient.value,
@@ -386,6 +397,9 @@ export class TemplateView {
       this.#outcome.replaceChildren(
         ...[first, ...lines].map((line) => h("p", { class: "bad" }, line)),
       );
+    } finally {
+      this.#saving.disabled = false;
+      focusIfLost(this.#saving);
     }
   }
 }
