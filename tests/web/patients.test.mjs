@@ -1,7 +1,7 @@
 // The patients view in a real browser: timeline, readable document, differences of versions.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expect, hosted, inspect, offlineReady, settled } from "./page.mjs";
+import { caller, expect, hosted, inspect, offlineReady, settled } from "./page.mjs";
 
 const site = hosted();
 
@@ -142,6 +142,27 @@ test("a patient and a document are chosen by keyboard", () =>
     await expect(page.locator("#document-document")).toBeFocused();
     await page.keyboard.press("ArrowRight");
     await expect(page.locator("#document")).toContainText("One version");
+  }));
+
+test("further compositions of a patient are not drawn as those of the next one", () =>
+  site.visit(async (page) => {
+    const call = await caller(page);
+    await call("generate", { ehrs: 2, compositions: 900, seed: 1 });
+    await page.click("#tab-patients");
+    await page.locator("#timeline-more").waitFor();
+    const ehr = await people(page).nth(1).getAttribute("data-id");
+    const listed = await call("compositions", { ehr, offset: 0 });
+    // The answer about the second patient cannot arrive between two clicks of one task.
+    await page.evaluate(() => {
+      document.querySelectorAll(".person")[1].click();
+      document.querySelector("#timeline-more").click();
+    });
+    await page.locator("#timeline:not([aria-busy])").waitFor();
+    const drawn = await entries(page).evaluateAll((all) => all.map(({ dataset }) => dataset.id));
+    assert.deepEqual(
+      drawn,
+      listed.map(({ uid }) => uid),
+    );
   }));
 
 test("another data set empties the view", () =>

@@ -405,6 +405,37 @@ test("with a server selected, files are added there only, also during an outage"
     );
   }));
 
+test("the timeline of a patient on a server has a composition that was added meanwhile", () =>
+  controlled(async (page) => {
+    const rows = [["a::s::1", "Visit", "2020-01-01T10:00:00Z", "t", "Dr. A"]];
+    const result = (rows) => ({
+      status: 200,
+      body: JSON.stringify({ columns: [], rows }),
+    });
+    outcome = (asked) => {
+      if (asked.body.includes("AS subject FROM"))
+        return result([["00000000-0000-4000-8000-000000000001", "P1"]]);
+      return asked.body.includes("AS composer FROM") ? result(rows) : healthy(asked);
+    };
+    await choose(page, "own");
+    await page.click("#tab-patients");
+    await expect(page.locator(".timeline-entry")).toHaveCount(1);
+    await page.click("#tab-data");
+    rows.push(["b::s::1", "Visit", "2019-01-01T10:00:00Z", "t", "Dr. A"]);
+    await page.selectOption("#target", { label: "P1" });
+    await page.locator("#files").setInputFiles([
+      {
+        name: "visit.json",
+        mimeType: "application/json",
+        buffer: Buffer.from('{"_type":"COMPOSITION"}'),
+      },
+    ]);
+    await page.locator("#added", { hasText: "1 of 1 files added" }).waitFor();
+    await settled(page);
+    await page.click("#tab-patients");
+    await expect(page.locator(".timeline-entry")).toHaveCount(2);
+  }));
+
 test("with a server selected, the data of this browser cannot change", () =>
   controlled(async (page) => {
     const call = await caller(page);

@@ -94,8 +94,9 @@ export class PatientView {
     "aria-label": texts.patients.content,
   });
   #patients: Patient[] = [];
-  /** The identity of the data and the number of own writes. */
+  /** The identity of the data, and the number of own writes or, of a server, of loads. */
   #state = "";
+  #loads = 0;
   /** The state whose timeline is shown. */
   #shown = "";
   #isOpen = false;
@@ -126,7 +127,10 @@ export class PatientView {
     rove(this.#timeline, (button) => void this.#open(button.dataset["id"] ?? ""));
     rove(this.#forms, (button) => this.#show(button.dataset["id"] as Form));
     this.#kind.addEventListener("change", () => this.#drawEntries());
-    this.#more.addEventListener("click", () => void this.#read(this.#listed.length));
+    this.#more.addEventListener("click", () => {
+      // The next compositions follow those of the list, which is being read anew while it is busy.
+      if (!this.#timeline.hasAttribute("aria-busy")) void this.#read(this.#listed.length);
+    });
     this.#say();
   }
 
@@ -175,9 +179,11 @@ export class PatientView {
   }
 
   /** Receives the content of the repository. It is read when the view is open. */
-  async load({ identity, added }: Contents, patients: Patient[]): Promise<void> {
+  async load({ place, identity, added }: Contents, patients: Patient[]): Promise<void> {
     const isSame = this.#state.startsWith(`${identity}\n`);
-    this.#state = `${identity}\n${added}`;
+    this.#loads += 1;
+    // A server does not report the number of its writes.
+    this.#state = `${identity}\n${place === null ? added : this.#loads}`;
     this.#patients = patients;
     if (!isSame) this.#forget();
     this.#drawList();
@@ -194,11 +200,19 @@ export class PatientView {
     this.#readings += 1;
     this.#openings += 1;
     this.#ehr = "";
-    this.#listed = [];
     this.#opened = null;
-    this.#drawKinds();
-    this.#drawEntries();
+    this.#clear();
+  }
+
+  /** Removes the compositions of the former patient, which must not be drawn as those of another. */
+  #clear(): void {
+    this.#listed = [];
+    this.#more.hidden = true;
     this.#about.textContent = "";
+    this.#kind.value = "";
+    this.#drawKinds();
+    this.#timeline.replaceChildren();
+    this.#timeline.removeAttribute("aria-busy");
     this.#say();
   }
 
@@ -253,8 +267,7 @@ export class PatientView {
     mark(this.#list, ehr);
     this.#opened = null;
     this.#openings += 1;
-    this.#kind.value = "";
-    this.#say();
+    this.#clear();
     await this.#read(0);
   }
 
