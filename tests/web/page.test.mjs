@@ -8,6 +8,7 @@ import {
   accessible,
   answered,
   built,
+  caller,
   expect,
   hosted,
   inspect,
@@ -463,6 +464,27 @@ test("a cell is marked in its document", () =>
     await page.keyboard.press("Enter");
     await page.locator("#detail-where").click();
     await page.locator("#detail-body", { hasText: "belongs to no single document" }).waitFor();
+  }));
+
+test("no document is shown for a row that has moved", () =>
+  onPage(async (page) => {
+    const q =
+      "SELECT c/uid/value AS uid, c/context/start_time/value AS time FROM EHR e CONTAINS COMPOSITION c ORDER BY time DESC LIMIT 3";
+    await run(page, q);
+    const call = await caller(page);
+    const asked = { q: q.replace("c/uid/value AS uid", "c, e/ehr_id/value"), parameters: {} };
+    const { text } = await call("query", { ...asked, from: null });
+    const [{ uid: _, ...document }, ehr, time] = JSON.parse(text).rows[0];
+    document.context.start_time.value = time.replace(/^\d+/, (year) => String(Number(year) + 1));
+    await call("add", { name: "later.json", text: JSON.stringify(document), ehr });
+    await page.locator('[role=gridcell][data-row="0"]').first().click();
+    await page.locator("#detail-where").click();
+    await expect(page.locator("#detail-body")).toHaveText(/not those of this result any more/);
+    await page.click("#run");
+    await answered(page);
+    await page.locator('[role=gridcell][data-row="0"]').first().click();
+    await page.locator("#detail-where").click();
+    await page.locator("#detail-body .paper").waitFor();
   }));
 
 test("executed queries are listed, and saved queries stay under their names", () =>

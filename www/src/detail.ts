@@ -24,6 +24,8 @@ export class Detail {
   #path: string | null = null;
   #back: (() => void) | undefined;
   #document: DocumentOf | undefined;
+  /** The number of the latest drawing. A document that arrives after another one is not drawn. */
+  #drawings = 0;
 
   constructor() {
     rove(byId("detail-form"), (button) =>
@@ -67,18 +69,18 @@ export class Detail {
   }
 
   #showObject(): void {
+    this.#drawings += 1;
     this.#check("object");
     byId("detail-body").replaceChildren(tree(this.#title, parse(this.#text)));
   }
 
   async #showDocument(): Promise<void> {
     this.#check("where");
-    const cell = this.#text;
+    const [cell, mine] = [this.#text, (this.#drawings += 1)];
     const body = byId("detail-body");
     try {
       const text = await this.#document?.();
-      if (cell !== this.#text || byId("detail-where").getAttribute("aria-checked") !== "true")
-        return;
+      if (mine !== this.#drawings) return;
       if (!text) {
         body.replaceChildren(h("p", { class: "quiet" }, texts.results.noDocument));
         return;
@@ -87,6 +89,7 @@ export class Detail {
       body.replaceChildren(paper.element);
       paper.reveal();
     } catch (error) {
+      if (mine !== this.#drawings) return;
       body.replaceChildren(h("p", { class: "bad", lang: languageOf(error) }, reasonOf(error)));
     }
   }

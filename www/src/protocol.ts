@@ -206,7 +206,8 @@ export interface Calls {
   };
   /**
    * The composition that contains a cell of a result (JSON text), or `null`. Fails if the data are
-   * no longer those of the result.
+   * no longer those of the result, or if the row has other cells now (`cells` are those displayed):
+   * added documents may have moved it.
    */
   document: {
     argument: {
@@ -215,6 +216,7 @@ export interface Calls {
       identity: string;
       row: number;
       column: number;
+      cells: string[];
     };
     result: string | null;
   };

@@ -30,7 +30,7 @@ export type ParameterizedQuery = Pick<Call, "q" | "parameters">;
 
 /** Returns the JSON text of the document that contains a cell of an answer. */
 export type Documents = (
-  asked: ParameterizedQuery & { identity: string; row: number; column: number },
+  asked: ParameterizedQuery & { identity: string; row: number; column: number; cells: string[] },
 ) => Promise<string | null>;
 
 /** The functions of the page that the card calls. */
@@ -458,6 +458,7 @@ export class ResultView {
           identity: result.identity,
           row: result.offset + row,
           column,
+          cells: result.columns.map((_, at) => cellText(result, row, at)),
         }),
       () => this.#grid?.focus(),
       byKeyboard,

@@ -417,12 +417,14 @@ const handlers: Handlers = {
     JSON.parse(
       (remote?.labels ?? local.repository).describe(template, language),
     ) as TemplateDescription | null,
-  document: async ({ q, parameters, identity, row, column }, local) => {
+  document: async ({ q, parameters, identity, row, column, cells: shown }, local) => {
     const asked = documentQuery(q, column, row);
     if (asked === undefined) return null;
     const { text } = await ask(local, asked, parameters, identity);
     const { cells } = indexResult(text);
-    return cells.length === 0 ? null : text.slice(cells.at(-2), cells.at(-1));
+    const textOf = (at: number) => text.slice(cells[2 * at], cells[2 * at + 1]);
+    if (shown.some((cell, at) => cell !== textOf(at))) throw new Fault("otherData");
+    return textOf(shown.length);
   },
   documents: async ({ q, parameters, identity, format }, local, { check }) => {
     const labels = remote?.labels;
