@@ -153,12 +153,12 @@ test("each dropped file is reported, and cancelling skips the rest", () =>
     await page.selectOption("#target", { label: "A new patient" });
     // The fourth file blocks until it is released.
     await page.evaluate(() => {
-      const { text } = Blob.prototype;
+      const { arrayBuffer } = Blob.prototype;
       let read = 0;
       const gate = new Promise((resolve) => (window.release = resolve));
-      Blob.prototype.text = function () {
+      Blob.prototype.arrayBuffer = function () {
         read += 1;
-        return read === 4 ? gate.then(() => text.call(this)) : text.call(this);
+        return read === 4 ? gate.then(() => arrayBuffer.call(this)) : arrayBuffer.call(this);
       };
     });
     const transfer = await page.evaluateHandle((text) => {

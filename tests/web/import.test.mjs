@@ -293,10 +293,10 @@ test("files that wait for their turn go to the patient that was chosen when they
     await page.selectOption("#target", { label: "anna" });
     // The first file blocks until it is released.
     await page.evaluate(() => {
-      const { text } = Blob.prototype;
+      const { arrayBuffer } = Blob.prototype;
       const gate = new Promise((resolve) => (window.release = resolve));
-      Blob.prototype.text = function () {
-        return gate.then(() => text.call(this));
+      Blob.prototype.arrayBuffer = function () {
+        return gate.then(() => arrayBuffer.call(this));
       };
     });
     await add(page, file("first.json", good));

@@ -24,6 +24,7 @@ const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary, tim
 const { languages } = await load("code");
 const { destination } = await load("destination");
 const { idOf, nextVersion, outline } = await load("guide-outline");
+const { textFiles } = await load("input-files");
 const { numberFrom } = await load("typed-number");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
@@ -255,6 +256,24 @@ test("broken JSON is reported with line and column, in every browser", () => {
     ['{"a": 1} {}', "line 1, column 10: this is not JSON: found `{}`"],
   ])
     assert.throws(() => destination("x.json", text), { message: place }, text);
+});
+
+test("a file is read in its encoding, and refused if it has another", async () => {
+  const read = async (...parts) => {
+    const [file] = await textFiles([new File(parts, "a.xml")]);
+    return file.text();
+  };
+  const xml = (encoding) => `<?xml version="1.0" encoding="${encoding}"?><a>Fieber: 38 °C</a>`;
+  const latin = (text) => Buffer.from(text, "latin1");
+  const wide = (text) => Buffer.from(`\uFEFF${text}`, "utf16le");
+  assert.equal(await read(xml("UTF-8")), xml("UTF-8"));
+  assert.equal(await read("\uFEFF", xml("utf-8")), xml("UTF-8"));
+  assert.equal(await read(latin(xml("ISO-8859-1"))), xml("UTF-8"));
+  assert.equal(await read(wide(xml("ISO-8859-1"))), xml("UTF-8"));
+  assert.equal(await read(wide('{"a":"°"}').swap16()), '{"a":"°"}');
+  await assert.rejects(read(latin('{"a":"°"}')), /cannot be read as UTF-8/);
+  await assert.rejects(read(latin(xml("UTF-8"))), /cannot be read as UTF-8/);
+  await assert.rejects(read(xml("x-unknown")), /cannot be read as x-unknown/);
 });
 
 test("the format of a document is known by its content", () => {

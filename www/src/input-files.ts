@@ -51,13 +51,44 @@ export async function textFiles(files: File[]): Promise<TextFile[]> {
     files.map((file) =>
       /\.zip$/i.test(file.name)
         ? unpacked(file)
-        : [{ name: file.webkitRelativePath || file.name, text: () => file.text() }],
+        : [{ name: file.webkitRelativePath || file.name, text: () => contentIn(file) }],
     ),
   );
   return lists
     .flat()
     .filter(({ name }) => !JUNK.test(name))
     .sort((a, b) => rank(a.name) - rank(b.name));
+}
+
+async function contentIn(file: File): Promise<string> {
+  return decoded(new Uint8Array(await file.arrayBuffer()));
+}
+
+/** The encodings of byte order marks. */
+const MARKS: [string, number[]][] = [
+  ["UTF-8", [0xef, 0xbb, 0xbf]],
+  ["UTF-16LE", [0xff, 0xfe]],
+  ["UTF-16BE", [0xfe, 0xff]],
+];
+
+/** The declaration of an XML document up to the name of its encoding, which is of 8 bits. */
+const DECLARED = /^(<\?xml\s[^>]*?\bencoding\s*=\s*["'])(?!utf-16)([\w.:-]+)/i;
+
+/**
+ * Decodes a text by its byte order mark, or by the declaration of an XML document, or as UTF-8. A
+ * wrong byte is an error: a replacement character would be stored in its place. The text of an XML
+ * document declares UTF-8, in which it is sent.
+ */
+function decoded(bytes: Uint8Array): string {
+  const [mark] = MARKS.find(([, start]) => start.every((byte, at) => bytes[at] === byte)) ?? [];
+  const start = String.fromCharCode(...bytes.subarray(0, 200));
+  const encoding = mark ?? DECLARED.exec(start)?.[2] ?? "UTF-8";
+  try {
+    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+    return text.replace(DECLARED, "$1UTF-8");
+  } catch {
+    throw new Fault("notDecoded", { encoding });
+  }
 }
 
 function rank(name: string): number {
@@ -90,6 +121,6 @@ async function contentOf(file: File): Promise<TextFile[]> {
   );
   return Object.entries(found).map(([name, bytes]) => ({
     name: `${file.name}/${name}`,
-    text: () => Promise.resolve(new TextDecoder().decode(bytes)),
+    text: () => Promise.resolve().then(() => decoded(bytes)),
   }));
 }

@@ -46,6 +46,8 @@ export const errors: Texts["errors"] = {
   jsonEnds: ({ line, column }) =>
     `Zeile ${line}, Spalte ${column}: das ist kein JSON: der Text endet hier`,
   noPatient: () => "für sie wurde kein Patient gewählt",
+  notDecoded: ({ encoding }) =>
+    `diese Datei lässt sich nicht als ${encoding} lesen: speichern Sie sie als UTF-8, und fügen Sie sie erneut hinzu`,
   archiveDamaged: ({ reason }) => `dieses Archiv lässt sich nicht lesen: ${reason}`,
   archiveTooLarge: ({ megabytes }) =>
     `das Archiv enthält mehr als ${t.number(megabytes)} MB: entpacken Sie es, und fügen Sie die Dateien in Teilen hinzu`,

@@ -41,6 +41,8 @@ export const errors = {
   jsonEnds: ({ line, column }: { line: number; column: number }) =>
     `line ${line}, column ${column}: this is not JSON: found the end of the text`,
   noPatient: () => "no patient was chosen for it",
+  notDecoded: ({ encoding }: { encoding: string }) =>
+    `this file cannot be read as ${encoding}: save it as UTF-8, and add it again`,
   archiveDamaged: ({ reason }: { reason: string }) => `this archive cannot be read: ${reason}`,
   archiveTooLarge: ({ megabytes }: { megabytes: number }) =>
     `the archive holds more than ${t.number(megabytes)} MB: unpack it, and add its files in parts`,

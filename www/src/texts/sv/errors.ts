@@ -42,6 +42,8 @@ export const errors: Texts["errors"] = {
   jsonEnds: ({ line, column }) =>
     `rad ${line}, kolumn ${column}: detta är inte JSON: texten tar slut här`,
   noPatient: () => "ingen patient valdes för den",
+  notDecoded: ({ encoding }) =>
+    `filen går inte att läsa som ${encoding}: spara den som UTF-8 och lägg till den igen`,
   archiveDamaged: ({ reason }) => `arkivet går inte att läsa: ${reason}`,
   archiveTooLarge: ({ megabytes }) =>
     `arkivet innehåller mer än ${t.number(megabytes)} MB: packa upp det och lägg till filerna i delar`,
