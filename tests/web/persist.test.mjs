@@ -2,11 +2,15 @@
 // by the realms of an origin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import {
   browse,
   built,
   caller,
+  expect,
   offlineReady,
+  open,
   ready,
   row,
   run,
@@ -109,6 +113,60 @@ test("writes of another tab are drawn", () =>
     await settled(page);
     await page.click("#tab-data");
     await page.getByLabel("Name of Ward 9", { exact: true }).waitFor();
+  }));
+
+/** Opens a page whose worker gets an error of this name in place of the storage. */
+async function withoutStorage(name, use) {
+  const error = `Promise.reject(new DOMException("no storage", "${name}"))`;
+  const { address, stop } = await serve(built, 0, async (request, response) => {
+    if (!/^\/worker\.\w+\.js$/.test(request.url)) return false;
+    const code = await readFile(join(built, request.url), "utf8");
+    response.writeHead(200, { "content-type": "text/javascript" });
+    response.end(`StorageManager.prototype.getDirectory = () => ${error};${code}`);
+    return true;
+  });
+  const page = await open(browser, address);
+  try {
+    await use(page);
+  } finally {
+    await page.context().close();
+    await stop();
+  }
+}
+
+test("data in memory are not said to be kept, and a failure of the storage is reported", async () => {
+  for (const name of ["SecurityError", "UnknownError"])
+    await withoutStorage(name, async (page) => {
+      await ready(page);
+      await expect(page.locator("#notice")).toContainText("The data are not kept.");
+      await page.click("#tab-data");
+      await expect(page.locator("#destination")).toHaveText(/^They are in the memory of this tab/);
+    });
+  await withoutStorage("InvalidStateError", async (page) => {
+    await expect(page.locator("#state[data-state=bad]")).toContainText("no storage");
+  });
+  await onOrigin(async (page) => {
+    await page.click("#tab-data");
+    await expect(page.locator("#destination")).toHaveText(/^They stay in this browser/);
+    await expect(page.locator("#notice")).toBeHidden();
+  });
+});
+
+test("the browser is asked to keep the data after an own write", () =>
+  onOrigin(async (page, call) => {
+    await page.evaluate(() => {
+      window.asked = 0;
+      StorageManager.prototype.persist = () => Promise.resolve((window.asked += 1) > 0);
+    });
+    const asked = () => page.evaluate(() => window.asked);
+    await page.click("#tab-data");
+    await page.click("#tab-query");
+    assert.equal(await asked(), 0);
+    await call("newEhr", null);
+    await expect.poll(asked).toBe(1);
+    await call("newEhr", null);
+    await expect(page.locator(".facts dt:text-is('Own writes') + dd")).toHaveText("2");
+    assert.equal(await asked(), 1);
   }));
 
 test("data sets are listed while another realm renames them", () =>

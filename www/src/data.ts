@@ -294,7 +294,7 @@ console.table((await answer.json()).rows);`;
       [texts.data.compositions, count.format(contents.compositions)],
       ...(contents.place === null ? local : []),
     ];
-    this.#showPlace(contents.place);
+    this.#showPlace(contents.place, contents.isKept);
     this.#contents = contents;
     this.#offerAgain(contents);
     this.#fate.textContent = effectOnPatients(contents);
@@ -327,7 +327,7 @@ console.table((await answer.json()).rows);`;
   }
 
   /** Shows the source: the address of a server, or `null` for this browser. */
-  #showPlace(place: string | null): void {
+  #showPlace(place: string | null, isKept: boolean): void {
     this.#place.textContent =
       place === null ? texts.data.repository : texts.data.repositoryAt({ place });
     this.#sampleForm.hidden = place !== null;
@@ -335,25 +335,25 @@ console.table((await answer.json()).rows);`;
     if (this.#where !== place)
       for (const box of [this.#messages, this.#replaced]) box.replaceChildren();
     this.#where = place;
-    this.#showDestination(place);
+    this.#showDestination(place, isKept);
   }
 
   /** Shows the destination of files before they are dropped. */
-  #showDestination(place: string | null): void {
+  #showDestination(place: string | null, isKept: boolean): void {
     if (place === null) {
-      this.#destination.replaceChildren(texts.data.staysHere);
+      this.#destination.replaceChildren(isKept ? texts.data.staysHere : texts.data.notKept);
       this.#drop.textContent = texts.data.drop;
     } else {
       this.#destination.replaceChildren(...quoted(texts.data.sentTo({ place })));
       const host = URL.canParse(place) ? new URL(place).host : place;
       this.#drop.textContent = texts.data.dropTo({ host });
     }
-    this.#destination.classList.toggle("away", place !== null);
+    this.#destination.classList.toggle("away", place !== null || !isKept);
   }
 
   /** Shows that the source does not answer, so its content is unknown. */
   unknown(place: string | null): void {
-    this.#showPlace(place);
+    this.#showPlace(place, this.#contents?.isKept ?? true);
     this.#contents = null;
     this.#fate.textContent = "";
     this.#facts.replaceChildren(

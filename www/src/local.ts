@@ -94,11 +94,14 @@ export class Local {
   readonly #module: InitOutput;
   readonly #files: Files;
   readonly #base: string;
+  /** Whether the data are in files, and not in memory only. */
+  readonly #isKept: boolean;
   #milliseconds = 0;
   /** The timer of the next erasure. */
   #erasing: ReturnType<typeof setTimeout> | undefined;
 
-  private constructor(files: Files, module: InitOutput, sets: DataSets) {
+  private constructor(files: Files, module: InitOutput, sets: DataSets, isKept: boolean) {
+    this.#isKept = isKept;
     this.#files = files;
     this.#base = new URL(LOCAL, files.base).href;
     this.#module = module;
@@ -124,11 +127,15 @@ export class Local {
     const realms = new BroadcastChannel("aqlite");
     realms.onmessage = changed;
     // Some browsers forbid storage in private windows. The data are then in memory only.
-    const files = opfs("aqlite").then((root) =>
-      DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)),
-    );
-    const [module, sets] = await Promise.all([init({ module_or_path: from.wasm }), files]);
-    const local = new Local(from, module, sets);
+    const files = opfs("aqlite").then(async (root) => ({
+      sets: await DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)),
+      isKept: root !== null,
+    }));
+    const [module, { sets, isKept }] = await Promise.all([
+      init({ module_or_path: from.wasm }),
+      files,
+    ]);
+    const local = new Local(from, module, sets, isKept);
     await local.#erase();
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
     // If the data cannot be read, the start succeeds: the first call that needs the data reports
@@ -456,6 +463,7 @@ export class Local {
     return {
       place: null,
       set: set ?? null,
+      isKept: this.#isKept,
       ehrs: await this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: await this.#compositions(),
       identity: this.identity,

@@ -9,7 +9,7 @@ import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
 import { firstQuery, keepFirstQuery, linked } from "./first-query";
-import type { Diagnostic, PageStart } from "./protocol";
+import type { Contents, Diagnostic, PageStart } from "./protocol";
 import { readLabels, setLabels } from "./labels";
 import { prepareOffline } from "./offline";
 import { PatientView } from "./patients";
@@ -271,6 +271,7 @@ async function refresh(): Promise<void> {
     ]);
     if (reading !== readings) return;
     elsewhere = contents.place !== null;
+    keepData(contents);
     setLabels(patients);
     results.relabel();
     renewResult(contents.identity);
@@ -291,6 +292,23 @@ async function refresh(): Promise<void> {
   } catch (error) {
     if (reading === readings) unreadable(error);
   }
+}
+
+/** The number of own writes at the first drawing; `null` before it. */
+let writesBefore: number | null = null;
+let isStorageNamed = false;
+
+/**
+ * Asks the browser once to keep the data after an own write. If they are in memory only, a notice
+ * says so.
+ */
+function keepData({ place, isKept, added }: Contents): void {
+  if (place !== null) return;
+  writesBefore ??= added;
+  if (isStorageNamed || (isKept && added <= writesBefore)) return;
+  isStorageNamed = true;
+  if (isKept) void navigator.storage.persist().catch(() => false);
+  else notify(texts.frame.notKept, texts.frame.notKeptAbout);
 }
 
 /** Shows that the content of the source could not be read. */

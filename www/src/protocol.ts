@@ -45,6 +45,8 @@ export interface Contents {
   place: string | null;
   /** The data set of this browser; `null` on a server. */
   set: DataSet | null;
+  /** Whether the data are there again after a reload. */
+  isKept: boolean;
   ehrs: number;
   compositions: number;
   /** The parameters of the sample patients; `null` on a server. */

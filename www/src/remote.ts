@@ -205,6 +205,7 @@ export class Remote {
     return {
       place: this.#base,
       set: null,
+      isKept: true,
       ehrs: await this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: await this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"),
       identity: this.identity,

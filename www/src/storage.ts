@@ -38,17 +38,25 @@ export interface Root extends Folder {
 }
 
 /**
+ * The errors of hosts that allow no files: Firefox and Safari in private windows (Safari has the last
+ * one), and pages of insecure origins.
+ */
+const FORBIDDEN = ["SecurityError", "NotSupportedError", "UnknownError"];
+
+/**
  * Opens a folder in the private file system of this origin. Returns `null` if the host or its user
- * does not allow it.
+ * does not allow it. Any other error is thrown: the files exist, perhaps, and must not seem absent.
  */
 export async function opfs(name: string): Promise<Root | null> {
+  if (!globalThis.navigator?.storage?.getDirectory) return null;
   try {
     const top = await navigator.storage.getDirectory();
     const root = new OpfsRoot(await top.getDirectoryHandle(name, { create: true }));
     await root.names();
     return root;
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof DOMException && FORBIDDEN.includes(error.name)) return null;
+    throw error;
   }
 }
 

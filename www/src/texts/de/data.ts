@@ -75,6 +75,8 @@ export const data: Texts["data"] = {
   drop: "Dateien oder Ordner hier ablegen",
   dropTo: ({ host }) => `Dateien oder Ordner hier ablegen, um sie an ${host} zu senden`,
   staysHere: "Sie bleiben in diesem Browser und sind nach einem Neuladen wieder da.",
+  notKept:
+    "Sie sind im Speicher dieses Tabs und gehen verloren, wenn er geschlossen oder neu geladen wird.",
   sentTo: ({ place }) =>
     `Sie werden an den Server \`${place}\` gesendet, der sie speichert. Andere können sie dort lesen.`,
   adding: "Fügt Dateien hinzu",

@@ -81,6 +81,9 @@ export const frame: Texts["frame"] = {
   browserStays: "Weiterhin antworten die Daten dieses Browsers.",
   serverStays: ({ host }) => `Weiterhin antwortet der Server ${host}.`,
   staysHere: "Das bleibt in diesem Browser.",
+  notKept: "Die Daten bleiben nicht erhalten.",
+  notKeptAbout:
+    "Dieser Browser erlaubt der Seite keine Ablage, wie in einem privaten Fenster. Hinzugefügte Daten gehen verloren, wenn dieser Tab geschlossen oder neu geladen wird. Ein Export bewahrt sie auf.",
   sentTo: ({ place }) => `Das wird an den Server ${place} gesendet, der es speichert.`,
   server: "Einen anderen Server abfragen",
   serverAbout:

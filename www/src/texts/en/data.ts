@@ -75,6 +75,7 @@ export const data = {
   drop: "Drop files or folders here",
   dropTo: ({ host }: { host: string }) => `Drop files or folders here to send them to ${host}`,
   staysHere: "They stay in this browser, and are there again after a reload.",
+  notKept: "They are in the memory of this tab, and are lost when it is closed or loaded again.",
   sentTo: ({ place }: { place: string }) =>
     `They are sent to the server \`${place}\`, which stores them. Others may read them there.`,
   adding: "Adding files",

@@ -90,6 +90,9 @@ export const frame = {
   browserStays: "The data of this browser still answers.",
   serverStays: ({ host }: { host: string }) => `The server at ${host} still answers.`,
   staysHere: "It stays in this browser.",
+  notKept: "The data are not kept.",
+  notKeptAbout:
+    "This browser allows the page no storage, as in a private window. Data that you add are lost when this tab is closed or loaded again. An export keeps them.",
   sentTo: ({ place }: { place: string }) => `It is sent to the server ${place}, which stores it.`,
   server: "Ask another server",
   serverAbout:

@@ -75,6 +75,7 @@ export const data: Texts["data"] = {
   drop: "Släpp filer eller mappar här",
   dropTo: ({ host }) => `Släpp filer eller mappar här för att skicka dem till ${host}`,
   staysHere: "De stannar i den här webbläsaren och finns kvar när sidan läses in igen.",
+  notKept: "De finns i den här flikens minne och försvinner när den stängs eller läses in igen.",
   sentTo: ({ place }) =>
     `De skickas till servern \`${place}\`, som sparar dem. Andra kan läsa dem där.`,
   adding: "Lägger till filer",

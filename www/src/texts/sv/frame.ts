@@ -80,6 +80,9 @@ export const frame: Texts["frame"] = {
   browserStays: "Den här webbläsarens data svarar fortfarande.",
   serverStays: ({ host }) => `Servern ${host} svarar fortfarande.`,
   staysHere: "Det stannar i den här webbläsaren.",
+  notKept: "Uppgifterna sparas inte.",
+  notKeptAbout:
+    "Webbläsaren tillåter ingen lagring för sidan, som i ett privat fönster. Det du lägger till försvinner när fliken stängs eller läses in igen. En export bevarar det.",
   sentTo: ({ place }) => `Det skickas till servern ${place}, som sparar det.`,
   server: "Fråga en annan server",
   serverAbout:
