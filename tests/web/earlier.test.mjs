@@ -135,7 +135,7 @@ test("steps of data sets keep the focus", () =>
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
     await settled(page);
-    await expect(page.locator("#restore")).toBeFocused();
+    await expect(page.locator(".restore")).toBeFocused();
     await page.keyboard.press("Enter");
     await settled(page);
     await expect(page.getByLabel("Name of Ward 7")).toBeFocused();

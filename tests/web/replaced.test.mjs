@@ -61,6 +61,47 @@ test("starting over can be undone after a reload", () =>
     await expect(page.locator("#bring-back")).toBeFocused();
   }));
 
+test("other steps do not end the undo of a start over", () =>
+  startedOver(async (page) => {
+    await page.fill("#seed", "2");
+    await page.click("#generate");
+    await page.locator("#make-former").waitFor();
+    await settled(page);
+    await expect(page.locator("#bring-back")).toBeVisible();
+    await page.fill("#set-name", "Ward 7");
+    await page.click("#set-new");
+    await settled(page);
+    await expect(page.locator("#bring-back")).toHaveCount(0);
+    await page.getByLabel("Open Sample patients").click();
+    await settled(page);
+    await page.click("#bring-back");
+    await settled(page);
+    await expect(page.locator("#state-text")).toHaveText(/^33 patients/);
+  }));
+
+test("other steps and a reload do not end the undo of a removed data set", () =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    const [first] = await call("sets", null);
+    for (const name of ["Ward 7", "Ward 8"]) await call("createSet", name);
+    await call("openSet", first.id);
+    await page.click("#tab-data");
+    for (const name of ["Ward 7", "Ward 8"]) {
+      await page.getByLabel(`Remove ${name}`).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+      await settled(page);
+    }
+    await page.reload();
+    await ready(page);
+    await page.click("#tab-data");
+    const removed = page.locator(".sets-removed li");
+    await expect(removed).toHaveText(["“Ward 8” is removed. Undo", "“Ward 7” is removed. Undo"]);
+    await removed.nth(1).getByRole("button").click();
+    await settled(page);
+    await expect(page.getByLabel("Name of Ward 7")).toBeFocused();
+    await expect(removed).toHaveText(["“Ward 8” is removed. Undo"]);
+  }));
+
 test("replaced data are erased after ten minutes, by an open page and by the next start", () =>
   startedOver(async (page, discarded) => {
     assert.ok((await folders(page)).includes(discarded));

@@ -664,10 +664,10 @@ test("a removed data set is restored; writes of others are not undone", () =>
       /Its patients and everything written to it, .* since .*, are removed from this browser\. You can undo it/,
     );
     await dialog.getByRole("button", { name: "Remove" }).click();
-    await page.locator("#restore").waitFor();
+    await page.locator(".restore").waitFor();
     await settled(page);
     await expect(page.locator(".sets li")).toHaveCount(1);
-    await page.click("#restore");
+    await page.click(".restore");
     await settled(page);
     await expect(page.locator(".sets li")).toHaveCount(2);
     await page.click("[aria-label='Open Ward 7']");

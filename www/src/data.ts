@@ -143,9 +143,11 @@ export class DataPanel {
   readonly #generate = h("button", { id: "generate", class: "primary" }, texts.data.make);
   readonly #making = new Work();
   readonly #fate = h("p", { id: "fate", class: "quiet" });
-  /** The message that the data were replaced, with a button to undo it. */
+  /** The message that patients were made, with a button to make the former ones. */
   readonly #replaced = h("p", { class: "messages", "aria-live": "polite" });
-  /** The replaced data set that the message is about. */
+  /** The message that the data were replaced, with a button to restore them. */
+  readonly #restorable = h("p", { class: "messages", "aria-live": "polite" });
+  /** The replaced data set that the message is about; empty without a message. */
   #offered = "";
   #expiring = 0;
   readonly #adding = new Work();
@@ -192,6 +194,7 @@ export class DataPanel {
       h("div", { class: "actions" }, this.#generate, this.#forget),
       this.#making.element,
       this.#replaced,
+      this.#restorable,
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -332,8 +335,10 @@ console.table((await answer.json()).rows);`;
       place === null ? texts.data.repository : texts.data.repositoryAt({ place });
     this.#sampleForm.hidden = place !== null;
     // Messages about one source do not apply to another.
-    if (this.#where !== place)
-      for (const box of [this.#messages, this.#replaced]) box.replaceChildren();
+    if (this.#where !== place) {
+      this.#messages.replaceChildren();
+      this.#endOffers();
+    }
     this.#where = place;
     this.#showDestination(place, isKept);
   }
@@ -387,14 +392,23 @@ console.table((await answer.json()).rows);`;
   #offerAgain({ set, replaced }: Contents): void {
     clearTimeout(this.#expiring);
     const left = (replaced?.until ?? 0) - Date.now();
-    if (!set || !replaced || left <= 0) return;
+    if (!set || !replaced || left <= 0) {
+      this.#restorable.replaceChildren();
+      this.#offered = "";
+      return;
+    }
     if (replaced.id !== this.#offered) {
       const words = texts.data.restorable({ time: timeOf(replaced.until) });
       this.#offerBack(words, { discarded: replaced.id, current: set.id });
     }
-    this.#expiring = window.setTimeout(() => {
-      if (this.#replaced.querySelector("#bring-back")) this.#replaced.replaceChildren();
-    }, left);
+    this.#expiring = window.setTimeout(() => this.#restorable.replaceChildren(), left);
+  }
+
+  /** Removes the messages about replaced data. Data that can be restored are offered again. */
+  #endOffers(): void {
+    this.#replaced.replaceChildren();
+    this.#restorable.replaceChildren();
+    this.#offered = "";
   }
 
   /** Offers to restore the discarded data. After that, the restoration can be undone as well. */
@@ -406,12 +420,12 @@ console.table((await answer.json()).rows);`;
       );
       if (done) this.#offerBack(texts.data.broughtBack, { discarded: current, current: discarded });
     };
-    this.#offerUndo("bring-back", words, () => void back());
+    this.#offerUndo(this.#restorable, "bring-back", words, () => void back());
   }
 
-  #offerUndo(id: string, words: string, undo: () => void): void {
+  #offerUndo(box: HTMLElement, id: string, words: string, undo: () => void): void {
     const button = h("button", { id, type: "button", onclick: undo }, texts.frame.undo);
-    this.#replaced.replaceChildren(h("span", {}, `${words} `, button));
+    box.replaceChildren(h("span", {}, `${words} `, button));
     focusIfLost(button);
   }
 
@@ -432,6 +446,7 @@ console.table((await answer.json()).rows);`;
       this.#replaced.replaceChildren(texts.data.madeBeside({ name: set?.name ?? "" }));
     else if (former)
       this.#offerUndo(
+        this.#replaced,
         "make-former",
         texts.data.madeReplaced({ samples: inWords(former) }),
         () => void this.#make(former),
@@ -445,7 +460,7 @@ console.table((await answer.json()).rows);`;
     try {
       const done = await this.#change(what, run);
       this.#messages.replaceChildren();
-      this.#replaced.replaceChildren();
+      this.#endOffers();
       return done;
     } catch (error) {
       if (error instanceof EngineError && error.fault?.key === "cancelled")

@@ -11,7 +11,15 @@ import init, {
 } from "aqlite-wasm";
 import { JournaledRepository, readAnswer, reads, type Answer } from "./journaled";
 import { DataSets } from "./persist";
-import type { Contents, DataSet, Imported, Progress, Replacement, Samples } from "./protocol";
+import type {
+  Contents,
+  DataSet,
+  Imported,
+  Progress,
+  RemovedSet,
+  Replacement,
+  Samples,
+} from "./protocol";
 import { refusal } from "./remote";
 import { inSlices, nextTask } from "./slices";
 import { MemoryRoot, opfs } from "./storage";
@@ -153,6 +161,11 @@ export class Local {
     if (next === null) return;
     const wait = Math.max(0, next + RESTORABLE - Date.now()) + 1;
     this.#erasing = setTimeout(() => void this.#erase(), wait);
+  }
+
+  /** Returns the removed data sets that can still be restored, the latest first. */
+  removed(): Promise<RemovedSet[]> {
+    return this.sets.removed(Date.now() - RESTORABLE);
   }
 
   /** Removes a data set from the list. It can be restored for a while. */

@@ -39,6 +39,14 @@ export interface DataSet {
   current: boolean;
 }
 
+/** A data set that the user removed. It can be restored for some minutes. */
+export interface RemovedSet {
+  id: string;
+  name: string;
+  /** The time of the removal, in milliseconds since 1970. */
+  at: number;
+}
+
 /** The content of a repository. */
 export interface Contents {
   /** The address of the server, or `null` for the data of this browser. */
@@ -325,6 +333,8 @@ export interface Calls {
   undo: { argument: { set: string; from: number; to: number }; result: Contents };
   /** The data sets of this browser, the oldest first. */
   sets: { argument: null; result: DataSet[] };
+  /** The removed data sets that can be restored, the latest first. */
+  removedSets: { argument: null; result: RemovedSet[] };
   /** Creates an empty data set and selects it. */
   createSet: { argument: string; result: Contents };
   /** Selects the data set with this id, in all tabs. */

@@ -2,7 +2,7 @@
 import { confirmed } from "./confirm";
 import { focusIfLost, h, saveBlob, type Change } from "./dom";
 import type { Engine } from "./engine";
-import type { Contents, DataSet } from "./protocol";
+import type { Contents, DataSet, RemovedSet } from "./protocol";
 import { Work } from "./work";
 import { dateOf, texts } from "./texts";
 import { languageOf, reasonOf } from "./fault";
@@ -47,6 +47,8 @@ export class SetsCard {
     autocomplete: "off",
     placeholder: texts.sets.example,
   });
+  /** The removed data sets that can be restored. */
+  readonly #removed = h("ul", { class: "sets-removed", "aria-live": "polite" });
   readonly #said = h("p", { class: "messages", "aria-live": "polite" });
   readonly #work = new Work();
   /** Moves a lost focus after the data sets are drawn again; `null` without need. */
@@ -88,6 +90,7 @@ export class SetsCard {
       h("div", { class: "actions" }, whole),
       this.#work.element,
       this.#said,
+      this.#removed,
     );
   }
 
@@ -102,6 +105,7 @@ export class SetsCard {
       this.#lines.delete(id);
     }
     for (const set of sets) this.#update(set, this.#lines.get(set.id) ?? this.#line(set.id));
+    await this.#drawRemoved();
     this.#wanted?.();
     this.#wanted = null;
   }
@@ -172,15 +176,22 @@ export class SetsCard {
     )
       return;
     if (!(await this.#do(texts.sets.removing, () => this.#engine.call("removeSet", id)))) return;
-    const restore = () =>
-      void this.#do(texts.sets.restoring, () => this.#engine.call("restoreSet", id)).then(() =>
-        this.#focusOn(id),
-      );
-    const undo = h("button", { id: "restore", type: "button", onclick: restore }, texts.frame.undo);
-    this.#said.replaceChildren(h("span", {}, texts.sets.removed({ name }), " "), undo);
-    focusIfLost(undo);
     // The button that had the focus is removed when the data sets are drawn again.
-    this.#wanted = () => focusIfLost(undo);
+    this.#wanted = () => focusIfLost(this.#removed.querySelector<HTMLElement>(`[data-id="${id}"]`));
+  }
+
+  /** Draws the removed data sets, each with its undo, which other steps do not end. */
+  async #drawRemoved(): Promise<void> {
+    const removed = await this.#engine.call("removedSets", null);
+    const line = ({ id, name }: RemovedSet) => {
+      const restore = () =>
+        void this.#do(texts.sets.restoring, () => this.#engine.call("restoreSet", id)).then(() =>
+          this.#focusOn(id),
+        );
+      const button = { type: "button", "data-id": id, class: "restore", onclick: restore };
+      return h("li", {}, texts.sets.removed({ name }), " ", h("button", button, texts.frame.undo));
+    };
+    this.#removed.replaceChildren(...removed.map(line));
   }
 
   /** Moves a lost focus to the name of a data set, now and after the data sets are drawn again. */

@@ -616,6 +616,7 @@ const handlers: Handlers = {
   bringBack: (replacement, local) => local.bringBack(replacement),
   undo: (writes, local) => local.undo(writes),
   sets: (_, local) => local.sets.list(),
+  removedSets: (_, local) => local.removed(),
   createSet: async (name, local, watch) => local.choose(await local.sets.create(name), watch),
   openSet: (id, local, watch) => local.choose(id, watch),
   renameSet: async ({ id, name }, local) => {
