@@ -436,6 +436,38 @@ test("the timeline of a patient on a server has a composition that was added mea
     await expect(page.locator(".timeline-entry")).toHaveCount(2);
   }));
 
+test("a query that is stopped does not end the upload of a file", () =>
+  controlled(async (page) => {
+    await choose(page, "own");
+    await page.click("#tab-data");
+    await page.selectOption("#target", { label: "A new patient" });
+    let release;
+    const held = new Promise((resolve) => (release = resolve));
+    const hold = async (route) => {
+      await held;
+      await route.continue();
+    };
+    const uploaded = page.waitForRequest(/\/composition$/);
+    await page.route(/\/composition$/, hold);
+    await page.locator("#files").setInputFiles([
+      {
+        name: "visit.json",
+        mimeType: "application/json",
+        buffer: Buffer.from('{"_type":"COMPOSITION"}'),
+      },
+    ]);
+    await uploaded;
+    await page.route(/\/query\/aql$/, hold);
+    await page.click("#tab-query");
+    await page.click("#run");
+    await page.click("#stop");
+    await page.locator("#result h3", { hasText: "Stopped" }).waitFor();
+    release();
+    await page.click("#tab-data");
+    await page.locator("#added", { hasText: "1 of 1 files added" }).waitFor();
+    await settled(page);
+  }));
+
 test("with a server selected, the data of this browser cannot change", () =>
   controlled(async (page) => {
     const call = await caller(page);

@@ -37,6 +37,25 @@ export class EngineError extends Error {
 /** The time in milliseconds in which a query must end that is stopped. */
 const STOPPING = 500;
 
+/** Calls that change data. A worker that is ended during one may leave a part of the change. */
+const WRITES: ReadonlySet<keyof Calls> = new Set([
+  "add",
+  "addFlat",
+  "bringBack",
+  "createSet",
+  "exchangeGuide",
+  "generate",
+  "import",
+  "load",
+  "newEhr",
+  "openSet",
+  "removeSet",
+  "renameSet",
+  "restoreSet",
+  "startOver",
+  "undo",
+]);
+
 interface Waiting {
   call: keyof Calls;
   resolve(value: unknown): void;
@@ -147,16 +166,27 @@ export class Engine {
 
   /**
    * Ends the running query between two of its steps. If it does not end, or runs on a server, a new
-   * worker replaces the present one, and loads the data again.
+   * worker replaces the present one, and loads the data again. While a write waits for its answer,
+   * the worker stays, and only the answer to the query is ignored.
    */
   stop(): void {
     const ids = [...this.#waiting].filter(([, { call }]) => call === "query").map(([id]) => id);
     for (const cancel of ids) this.#worker?.postMessage({ cancel } satisfies Cancel);
-    const replace = () => {
-      if (ids.some((id) => this.#waiting.has(id))) this.#replace(failed("stopped"));
+    const end = () => {
+      if (!ids.some((id) => this.#waiting.has(id))) return;
+      if ([...this.#waiting.values()].some(({ call }) => WRITES.has(call))) this.#ignore(ids);
+      else this.#replace(failed("stopped"));
     };
-    if (this.#server) replace();
-    else setTimeout(replace, STOPPING);
+    if (this.#server) end();
+    else setTimeout(end, STOPPING);
+  }
+
+  /** Rejects calls whose answers are ignored when they arrive. */
+  #ignore(ids: number[]): void {
+    for (const id of ids) {
+      this.#waiting.get(id)?.reject(new EngineError(failed("stopped")));
+      this.#waiting.delete(id);
+    }
   }
 
   #start(): void {
