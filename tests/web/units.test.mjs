@@ -21,6 +21,9 @@ const { indexResult, parse, print } = await load("json");
 const { cellText, csv, ndjson, textField } = await load("export");
 const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary, timeLabels } =
   await load("series");
+const { view } = await load("cell");
+const { facts } = await load("composition-view");
+const { arranged } = await load("arrange");
 const { languages } = await load("code");
 const { destination } = await load("destination");
 const { idOf, nextVersion, outline } = await load("guide-outline");
@@ -29,6 +32,33 @@ const { numberFrom } = await load("typed-number");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
   "rows" : [ [1.50, "x]\"[,"] ,[ null , {"_type":"DV_TEXT","value":"}, {"} ], [-0.0e5,[1,[2]]],["=1+1","@x"], [ true ,"über\n"] ] }`;
+
+test("a value has the status of its magnitude, and a time with a status is in its place", () => {
+  const quantity = { _type: "DV_QUANTITY", magnitude: 0.01, units: "ng/ml" };
+  const shown = (status) => view(JSON.stringify({ ...quantity, magnitude_status: status })).text;
+  assert.equal(shown("<"), "<0.01 ng/ml");
+  assert.equal(shown("="), "0.01 ng/ml");
+  assert.equal(shown(undefined), "0.01 ng/ml");
+  const rows = [
+    ["2026-11-30", "~"],
+    ["2026-11-29", undefined],
+    ["2026-12-01", "="],
+  ].map(([value, magnitude_status]) => [{ _type: "DV_DATE", value, magnitude_status }]);
+  const text = JSON.stringify({ columns: [{ name: "date" }], rows });
+  const dates = { text, ...indexResult(text) };
+  assert.deepEqual([...arranged(dates, [], { column: 0, descending: false })], [1, 0, 2]);
+  assert.equal(measures(dates)[0].values[0], Date.UTC(2026, 10, 30) / 1000);
+});
+
+test("a document shows the subject of an entry that is not the patient", () => {
+  const text = (value) => ({ _type: "DV_TEXT", value });
+  const about = (subject) =>
+    facts({ _type: "OBSERVATION", name: text("Diagnosis"), subject }).map(({ text }) => text);
+  assert.deepEqual(about({ _type: "PARTY_SELF" }), []);
+  const relationship = text("mother");
+  assert.deepEqual(about({ _type: "PARTY_RELATED", name: "Anna", relationship }), ["Anna, mother"]);
+  assert.deepEqual(about({ _type: "PARTY_RELATED", relationship }), ["mother"]);
+});
 
 test("times of an axis are labeled as in ISO 8601, by the distance of the labels", () => {
   const day = 86_400;

@@ -2,7 +2,7 @@
 // any. The result itself, its exports and its chart stay as they are.
 import { view } from "./cell";
 import { cellText } from "./export";
-import { numberOf, seconds } from "./series";
+import { numberOf, seconds, withoutStatus } from "./series";
 import type { Result } from "./protocol";
 
 /** The order of rows by a column. */
@@ -22,7 +22,8 @@ function keyOf(json: string): Key {
   if (number) return number.value;
   const { kind, text } = view(json);
   if (kind === "null" || text === "") return null;
-  return (DATED.test(text) ? seconds(text) : null) ?? text;
+  const exact = withoutStatus(text);
+  return (DATED.test(exact) ? seconds(exact) : null) ?? text;
 }
 
 const letters = new Intl.Collator("en", { numeric: true, sensitivity: "base" });

@@ -23,10 +23,16 @@ function words(value: Json | undefined): string | undefined {
   return object(value) ? words(value["value"]) : undefined;
 }
 
-/** Returns the text of an object that readers want to see first. */
+/** Returns the text of an object that readers want to see first: `<0.01 ng/ml`. */
 function summary(value: Json): string {
   if (Array.isArray(value)) return texts.frame.items({ count: value.length });
   if (!object(value)) return "";
+  const status = words(value["magnitude_status"]) ?? "=";
+  return status === "=" ? content(value) : `${status}${content(value)}`;
+}
+
+/** Returns the text of an object without the status of its magnitude. */
+function content(value: { [name: string]: Json }): string {
   const magnitude = words(value["magnitude"]);
   if (magnitude !== undefined) return [magnitude, words(value["units"])].filter(Boolean).join(" ");
   if (value["numerator"] !== undefined)

@@ -22,10 +22,15 @@ function named(value: Members): string | null {
   return typeof text === "string" ? text : null;
 }
 
-/** The name of a party, such as the composer; `null` for anything else. */
+/**
+ * The name of a party, such as the composer, and its relationship to the patient, such as mother;
+ * `null` for anything else.
+ */
 function party(value: Json): string | null {
-  const name = isObject(value) ? value["name"] : null;
-  return typeof name === "string" ? name : null;
+  if (!isObject(value)) return null;
+  const { name, relationship } = value;
+  const parts = [name, isObject(relationship) ? relationship["value"] : null];
+  return parts.filter((part) => typeof part === "string").join(", ") || null;
 }
 
 /** Attributes that identify and describe, and are not shown. */
@@ -38,10 +43,15 @@ const QUIET = new Set([
   "language",
   "encoding",
   "territory",
-  "subject",
   "links",
   "feeder_audit",
 ]);
+
+/** Whether an attribute is not shown. The subject is, unless it is the patient. */
+function isQuiet(attribute: string, value: Json): boolean {
+  const isPatient = attribute === "subject" && isObject(value) && value["_type"] === "PARTY_SELF";
+  return isPatient || QUIET.has(attribute);
+}
 
 /** Returns the code of the innermost node of a path: `at0004` of `…/items[at0004]/value`. */
 function innermost(path: string): string | null {
@@ -89,7 +99,7 @@ export function facts(document: Json): Fact[] {
     const node = value["archetype_node_id"];
     const here = typeof node === "string" ? unique(`${key}[${node},${title ?? ""}]`) : key;
     for (const [member, item] of Object.entries(value))
-      if (!QUIET.has(member))
+      if (!isQuiet(member, item))
         visit(item, `${here}/${member}`, title ? [...names, title] : names, member);
   };
   visit(document, "", [], "");
@@ -155,7 +165,7 @@ export class Paper {
   }
 
   #attribute(attribute: string, value: Json, level: number): HTMLElement[] {
-    if (QUIET.has(attribute)) return [];
+    if (isQuiet(attribute, value)) return [];
     const person = party(value);
     if (person !== null) return [this.#line(attribute.replaceAll("_", " "), person)];
     const whole = isObject(value) && String(value["_type"] ?? "").startsWith("DV_");

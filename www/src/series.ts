@@ -82,12 +82,18 @@ export function numberOf(text: string): { value: number; digits: string; unit: s
   };
 }
 
+/** Returns the text of a time without the status of its magnitude: `2026-11` of `~2026-11`. */
+export function withoutStatus(text: string): string {
+  return text.replace(/^(?:[<>]=?|~)(?=\d{4})/, "");
+}
+
 function timeOf(text: string): number | null {
   const { kind, text: shown, type } = view(text);
   const temporal =
     kind === "text" || (kind === "object" && (type === "DV_DATE_TIME" || type === "DV_DATE"));
+  const exact = withoutStatus(shown);
   // A bare year is more likely a number or a code.
-  return temporal && shown.length > 4 ? seconds(shown) : null;
+  return temporal && exact.length > 4 ? seconds(exact) : null;
 }
 
 function texts(result: Result, column: number): string[] {
