@@ -24,6 +24,7 @@ const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary, tim
 const { view } = await load("cell");
 const { facts } = await load("composition-view");
 const { arranged } = await load("arrange");
+const { decimal, setTexts } = await load("texts");
 const { languages } = await load("code");
 const { destination } = await load("destination");
 const { idOf, nextVersion, outline } = await load("guide-outline");
@@ -254,6 +255,20 @@ test("a line has the readings of one patient; rows are matched with their patien
     ["w", "b", [110]],
   ]);
   assert.deepEqual(drawn(null, null), [[null, null, [120, 110, 130]]]);
+});
+
+test("a distribution counts each decimal in its own interval, and small numbers have digits", () => {
+  const tenths = Array.from({ length: 70 }, (_, at) => (350 + at) / 10);
+  const several = tenths.flatMap((value) => new Array(40).fill(value));
+  const { counts, width } = histogram(several);
+  assert.equal(width, 0.2);
+  assert.deepEqual(counts, new Array(35).fill(80));
+  setTexts({ language: "en" });
+  assert.deepEqual(
+    [0.004, 0.51234, 1.2345, 0, -0.02].map((value) => decimal(value)),
+    ["0.004", "0.512", "1.23", "0", "-0.02"],
+  );
+  assert.equal(decimal(1.2345, 0.0005), "1.2345");
 });
 
 test("a distribution counts every value once", () => {

@@ -203,7 +203,10 @@ export function drawDistribution(measure: Measure, width: number, height: number
   const range = (at: number | null) =>
     at === null
       ? ""
-      : texts.chart.range({ from: decimal(at - part / 2), to: decimal(at + part / 2) });
+      : texts.chart.range({
+          from: decimal(at - part / 2, part),
+          to: decimal(at + part / 2, part),
+        });
   return new uPlot(
     {
       width,

@@ -268,10 +268,15 @@ export function histogram(values: (number | null)[]): Histogram {
   const [min, max] = [there[0] ?? 0, there.at(-1) ?? 0];
   const parts = Math.min(50, Math.max(5, Math.ceil(Math.sqrt(there.length))));
   const width = max > min ? niceStep(max - min, parts) : 1;
-  const first = Math.floor(min / width);
-  const counts = new Array<number>(Math.floor(max / width) - first + 1).fill(0);
+  // A quotient can be slightly below the whole number that it is in decimals: 35.3 / 0.1.
+  const place = (value: number) => {
+    const quotient = value / width;
+    return Math.floor(quotient + Math.max(1, Math.abs(quotient)) * 1e-12);
+  };
+  const first = place(min);
+  const counts = new Array<number>(place(max) - first + 1).fill(0);
   for (const value of there) {
-    const at = Math.min(counts.length - 1, Math.floor(value / width) - first);
+    const at = place(value) - first;
     counts[at] = (counts[at] ?? 0) + 1;
   }
   return { starts: counts.map((_, at) => (first + at) * width), counts, width };

@@ -12,18 +12,19 @@ export let texts: Texts;
 /** Formats whole numbers as the selected language writes them: 1,234. */
 export let count: Intl.NumberFormat;
 
-let fractions: Intl.NumberFormat;
-
-/** Formats a number with at most two decimals. */
-export function decimal(value: number): string {
-  return fractions.format(value);
+/**
+ * Formats a number with at most two decimals, or below 1 with three significant digits. The decimals
+ * suffice for differences of `scale`.
+ */
+export function decimal(value: number, scale = value): string {
+  const zeros = scale === 0 ? 0 : Math.max(0, -Math.floor(Math.log10(Math.abs(scale))));
+  return value.toLocaleString(texts.language, { maximumFractionDigits: Math.min(20, 2 + zeros) });
 }
 
 /** Selects the texts. */
 export function setTexts(selected: Texts): void {
   texts = selected;
   count = new Intl.NumberFormat(selected.language);
-  fractions = new Intl.NumberFormat(selected.language, { maximumFractionDigits: 2 });
 }
 
 /** Returns the region of the browser if its language is the selected one, else the language. */
