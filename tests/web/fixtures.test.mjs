@@ -233,6 +233,37 @@ test("a form has the units, ranges and choices of the templates", () =>
     await expect(form(page).locator(".form-range").first()).toHaveText(
       "0 to 1000 mm[Hg], 0 to 133 kPa",
     );
+    const systolic = field(page, "Systolic");
+    await systolic.fill("140");
+    await unit.selectOption("kPa");
+    await expect(systolic).toHaveClass("outside");
+    await expect(systolic).toHaveAccessibleDescription(/^out of range: 0 to 1000 mm\[Hg\], 0 to/);
+    await page.locator("#guide-form-outcome .summary").waitFor();
+    await unit.selectOption("mm[Hg]");
+    await expect(systolic).not.toHaveClass("outside");
+    await expect(systolic).toHaveAccessibleDescription(/^0 to 1000/);
+  }));
+
+test("times of a case are shown in each form of ISO 8601, and leave the form with the case", () =>
+  onGuides(async (page) => {
+    const cases = ["20100501T091800Z", "2010-05-01T09:18:00,000+0000", "soon"].map((born, at) => [
+      `case ${at}`,
+      [`gt0010|Born: ${born}`],
+      ["gt0030|Age: 10"],
+    ]);
+    await drop(page, { "a.test.yml": fixture("Age.v1", cases), "age.gdl2.json": AGE });
+    for (const [at, shown] of [/^2010-05-01T/, /^2010-05-01T/, "soon"].entries()) {
+      await page.click("#guide-tests-tab");
+      await tests(page)
+        .locator("tr", { hasText: `case ${at}` })
+        .locator("button")
+        .click();
+      await expect(field(page, "Born")).toHaveValue(shown);
+    }
+    await page.click("#fill-guide");
+    await expect(page.locator("#guide-filled")).toContainText("has no values");
+    await expect(field(page, "Born")).toHaveValue("");
+    await expect(field(page, "Born")).toHaveAttribute("type", "datetime-local");
   }));
 
 test("the values of a patient fill the form, and those of another patient replace them", () =>

@@ -1,7 +1,7 @@
 // A form for the inputs of a guide. Each input has a control. The values are literals as in fixtures.
 import { h } from "./dom";
 import { control, mark, unmark, type Control } from "./form";
-import type { Hint, Hints } from "./guide-hints";
+import { isOutside, type Hint, type Hints } from "./guide-hints";
 import type { DescribedGuide, GuideInput } from "./guide-text";
 import type { WebInput } from "./web-template";
 import { texts } from "./texts";
@@ -12,10 +12,17 @@ interface Field {
   controls: Control[];
   /** The entered value as a literal, or `null`. */
   literal(): string | null;
-  /** Whether the controls show a literal that was set. It needs not be readable. */
-  isSet?(): boolean;
   /** Shows a literal in the controls. */
   set(literal: string): void;
+  /** Empties the controls, but for units and kinds. The default empties the first one. */
+  clear?(): void;
+}
+
+/** A field that returns the literal that was set. */
+interface ExactField extends Field {
+  /** Whether the controls show a literal that was set. It needs not be readable. */
+  isSet(): boolean;
+  clear(): void;
 }
 
 function single(input: WebInput, language: string): Field {
@@ -109,19 +116,47 @@ function proportion(language: string): Field {
   return { controls, literal, set };
 }
 
-/** Converts a time to the form of its control: the local time without zone. */
-function localTime(text: string): string {
+/** Writes a time of ISO 8601 in its extended form, with a decimal point. */
+function extended(text: string): string {
+  return text
+    .replace(/^(\d{4})(\d\d)(\d\d)(?=T|$)/, "$1-$2-$3")
+    .replace(
+      /T(\d\d)(\d\d)(\d\d)?/,
+      (_, hour, minute, second = "00") => `T${hour}:${minute}:${second}`,
+    )
+    .replace(/([+-]\d\d)(\d\d)$/, "$1:$2")
+    .replace(",", ".");
+}
+
+/**
+ * Converts a time to the form of its control: the local time without zone. Returns an empty text if
+ * it cannot be read.
+ */
+function localTime(literal: string): string {
+  const text = extended(literal.trim());
   const time = new Date(/T/.test(text) ? text : `${text}T00:00:00`);
   if (Number.isNaN(time.getTime())) return "";
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
+/** Creates a control for a time. It shows a time that it cannot read as text. */
 function moment(language: string): Field {
-  const made = single({ type: "DATETIME" }, language);
-  const set = (literal: string) => {
-    for (const { element } of made.controls) element.value = localTime(literal);
+  const made = control({ type: "DATETIME" }, language);
+  const { element } = made;
+  const isText = () => element.type === "text";
+  const show = (text: string, type: "datetime-local" | "text") => {
+    if (element instanceof HTMLInputElement) element.type = type;
+    element.value = text;
   };
-  return { ...made, set };
+  return {
+    controls: [made],
+    literal: () => (isText() ? element.value.trim() || null : made.value()),
+    set: (literal) => {
+      const local = localTime(literal);
+      show(local || literal, local ? "datetime-local" : "text");
+    },
+    clear: () => show("", "datetime-local"),
+  };
 }
 
 /** Returns the choices that the guide mentions, then those that only the templates define. */
@@ -155,7 +190,7 @@ function made(input: GuideInput, hint: Hint | undefined, language: string): Fiel
  * Makes a field return the literal that was set, until the user changes a control. A control may show
  * less than the literal: it adds a time to a date, and it does not show a zone.
  */
-function exact(field: Field): Field {
+function exact(field: Field): ExactField {
   let given: string | null = null;
   let shown = "";
   const texts = () => field.controls.map(({ element }) => element.value).join("\n");
@@ -169,12 +204,18 @@ function exact(field: Field): Field {
       given = literal;
       shown = texts();
     },
+    clear: () => {
+      given = null;
+      const [first] = field.controls;
+      if (field.clear) field.clear();
+      else if (first) first.element.value = "";
+    },
   };
 }
 
 /** Returns the control with an unreadable text. */
-function unreadable({ controls, isSet }: Field): Control | undefined {
-  return isSet?.() ? undefined : controls.find((one) => one.problem() !== null);
+function unreadable({ controls, isSet }: ExactField): Control | undefined {
+  return isSet() ? undefined : controls.find((one) => one.problem() !== null);
 }
 
 /** Copies the texts of fields for typing. */
@@ -208,7 +249,9 @@ export class GuideForm {
   readonly element: HTMLElement;
   readonly #hints: Hints;
   readonly #inputs: GuideInput[];
-  readonly #fields: [string, Field][] = [];
+  readonly #fields: [string, ExactField][] = [];
+  /** Marks the fields whose values are out of range. */
+  readonly #marking: (() => void)[] = [];
   readonly #now = exact(moment("en"));
 
   constructor(guide: DescribedGuide, language: string, hints: Hints) {
@@ -222,7 +265,7 @@ export class GuideForm {
       .filter(({ inputs }) => inputs.length > 0);
     this.element = h(
       "div",
-      { class: "form" },
+      { class: "form", oninput: () => this.#markRanges() },
       ...groups.map(({ binding, inputs }) =>
         h(
           "fieldset",
@@ -246,6 +289,7 @@ export class GuideForm {
     }
     const now = other.now();
     if (now !== null) this.#now.set(now);
+    this.#markRanges();
   }
 
   /** Replaces all values by the input of a case, and the time of evaluation. */
@@ -254,6 +298,7 @@ export class GuideForm {
     const fields = new Map(this.#fields);
     for (const [variable, literal] of literals) fields.get(variable)?.set(literal);
     if (now !== null) this.#now.set(now);
+    this.#markRanges();
   }
 
   /**
@@ -276,8 +321,13 @@ export class GuideForm {
 
   /** Empties all fields. */
   clear(): void {
-    for (const field of [...this.#fields.map(([, field]) => field), this.#now])
-      for (const { element } of field.controls.slice(0, 1)) element.value = "";
+    for (const [, field] of this.#fields) field.clear();
+    this.#now.clear();
+    this.#markRanges();
+  }
+
+  #markRanges(): void {
+    for (const mark of this.#marking) mark();
   }
 
   /** Marks the fields with unreadable texts. Returns their number. */
@@ -337,7 +387,15 @@ export class GuideForm {
       first.placeholder =
         input.control === "ordinal" ? "1|local::at0005|Low|" : "local::at0004|Yes|";
     const words = hint?.words ?? "";
-    if (words) first?.setAttribute("aria-describedby", `${id}-range`);
+    const range = h("small", { id: `${id}-range`, class: "form-range" }, words);
+    if (words) first?.setAttribute("aria-describedby", range.id);
+    if (words && hint)
+      this.#marking.push(() => {
+        const literal = field.literal();
+        const isMarked = literal !== null && isOutside(literal, hint);
+        first?.classList.toggle("outside", isMarked);
+        range.textContent = isMarked ? texts.guideForm.outside({ ranges: words }) : words;
+      });
     this.#fields.push([input.variable, field]);
     return h(
       "div",
@@ -347,7 +405,7 @@ export class GuideForm {
         "div",
         { class: "form-controls" },
         ...field.controls.map(({ element }) => element),
-        words ? h("small", { id: `${id}-range`, class: "form-range" }, words) : null,
+        words ? range : null,
       ),
     );
   }

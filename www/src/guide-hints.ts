@@ -2,7 +2,7 @@
 // the node to which a variable is bound.
 import type { Engine } from "./engine";
 import type { DescribedGuide } from "./guide-text";
-import type { WebNode, WebTemplate } from "./web-template";
+import type { WebInput, WebNode, WebTemplate } from "./web-template";
 import { texts } from "./texts";
 
 /** The maximum number of templates that are read for a form. */
@@ -15,15 +15,25 @@ export interface Hint {
   options: { literal: string; text: string }[];
   /** The ranges in words. */
   words: string;
+  /** The ranges by unit; a count has no unit (empty). */
+  ranges: Map<string, Range>;
 }
 
 /** Hints by variable. */
 export type Hints = Map<string, Hint>;
 
-type Range = { min?: number | string; max?: number | string } | undefined;
+type Range = NonNullable<NonNullable<WebInput["validation"]>["range"]>;
 
-function inWords(range: Range, unit: string): string {
-  const { min, max } = range ?? {};
+/** Whether the number of a literal, such as `140,mm[Hg]` or `3`, is out of the range of its unit. */
+export function isOutside(literal: string, { ranges }: Hint): boolean {
+  const [amount = "", unit = ""] = literal.split(",").map((part) => part.trim());
+  const { min, max } = ranges.get(unit) ?? {};
+  const is = (limit: number | string | undefined, beyond: (limit: number) => boolean) =>
+    limit !== undefined && beyond(Number(limit));
+  return is(min, (least) => Number(amount) < least) || is(max, (most) => Number(amount) > most);
+}
+
+function inWords({ min, max }: Range, unit: string): string {
   if (min === undefined && max === undefined) return "";
   const words =
     max === undefined
@@ -36,16 +46,15 @@ function inWords(range: Range, unit: string): string {
 
 /** Returns the constraints of one node. */
 function hintOf({ rmType, inputs = [] }: WebNode, language: string): Hint {
-  const hint: Hint = { units: [], options: [], words: "" };
-  const words: string[] = [];
+  const hint: Hint = { units: [], options: [], words: "", ranges: new Map() };
   for (const input of inputs) {
     const list = input.list ?? [];
     if (rmType === "DV_QUANTITY" && input.suffix === "unit")
       for (const { value: unit, validation } of list) {
         hint.units.push(unit);
-        words.push(inWords(validation?.range, unit));
+        hint.ranges.set(unit, validation?.range ?? {});
       }
-    else if (rmType === "DV_COUNT") words.push(inWords(input.validation?.range, ""));
+    else if (rmType === "DV_COUNT") hint.ranges.set("", input.validation?.range ?? {});
     else if (rmType === "DV_ORDINAL" || rmType === "DV_CODED_TEXT")
       for (const { value, label = value, localizedLabels, ordinal } of list) {
         const text = localizedLabels?.[language] ?? label;
@@ -53,6 +62,7 @@ function hintOf({ rmType, inputs = [] }: WebNode, language: string): Hint {
         hint.options.push({ literal: ordinal === undefined ? code : `${ordinal}|${code}`, text });
       }
   }
+  const words = [...hint.ranges].map(([unit, range]) => inWords(range, unit));
   hint.words = words.filter(Boolean).join(", ");
   return hint;
 }

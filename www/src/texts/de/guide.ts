@@ -90,6 +90,7 @@ export const guideForm: Texts["guideForm"] = {
   atLeast: ({ min }) => `mindestens ${min}`,
   atMost: ({ max }) => `höchstens ${max}`,
   range: ({ min, max }) => `${min} bis ${max}`,
+  outside: ({ ranges }) => `außerhalb des Bereichs: ${ranges}`,
 };
 
 export const guideAbout: Texts["guideAbout"] = {

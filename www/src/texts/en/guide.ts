@@ -89,6 +89,7 @@ export const guideForm = {
   atLeast: ({ min }: { min: string }) => `at least ${min}`,
   atMost: ({ max }: { max: string }) => `at most ${max}`,
   range: ({ min, max }: { min: string; max: string }) => `${min} to ${max}`,
+  outside: ({ ranges }: { ranges: string }) => `out of range: ${ranges}`,
 };
 
 export const guideAbout = {

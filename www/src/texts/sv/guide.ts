@@ -89,6 +89,7 @@ export const guideForm: Texts["guideForm"] = {
   atLeast: ({ min }) => `minst ${min}`,
   atMost: ({ max }) => `högst ${max}`,
   range: ({ min, max }) => `${min} till ${max}`,
+  outside: ({ ranges }) => `utanför intervallet: ${ranges}`,
 };
 
 export const guideAbout: Texts["guideAbout"] = {
