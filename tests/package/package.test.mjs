@@ -339,6 +339,18 @@ test("documents, guides and rows have the described forms", async () => {
   await assert.rejects(repository.query(COUNT), { code: "CLOSED" });
 });
 
+test("a request is answered below the path of `baseUrl`", async () => {
+  for (const baseUrl of ["https://example.org", "https://example.org/openehr/"]) {
+    const repository = await aqlite.Repository.open({ baseUrl });
+    const of = (path) => `${baseUrl.replace(/\/$/, "")}${path}`;
+    const created = await repository.fetch(new Request(of("/v1/ehr"), { method: "POST" }));
+    assert.equal(created.status, 201);
+    const location = created.headers.get("location");
+    assert.ok(location.startsWith(of("/")), location);
+    assert.equal((await repository.fetch(new Request(location))).status, 200);
+  }
+});
+
 test("every error has a stable code", async () => {
   const repository = await aqlite.Repository.open();
   await repository.generate({ ehrs: 2, compositions: 4 });

@@ -272,7 +272,7 @@ export class Repository {
 
   /** Answers a `Request` with a `Response`, for Service Workers, workerd, Deno and Bun. */
   async fetch(request: RequestLike): Promise<HostResponse> {
-    const { method, path, headers, body } = await requestOf(request);
+    const { method, path, headers, body } = await requestOf(request, this.#base);
     const answer = await this.#send(method, `${this.#base}${path}`, headers, body);
     return responseOf(answer, method);
   }
@@ -684,18 +684,25 @@ function bound(options: Pick<QueryOptions, "parameters" | "now">): {
   return { parameters: json(object(parameters, what), what), now: moment(now) };
 }
 
-/** Reads a `Request`. */
-async function requestOf(request: RequestLike) {
+/** Reads a `Request`. Its path is that below `base`. */
+async function requestOf(request: RequestLike, base: string) {
   try {
     const { pathname, search } = new URL(request.url);
     const headers: Record<string, string> = {};
     request.headers.forEach((value, name) => (headers[name] = value));
     const [method, body] = [request.method.toUpperCase(), await request.text()];
-    return { method, path: `${pathname}${search}`, headers, body: text(body, "the body") };
+    const path = `${below(base, pathname)}${search}`;
+    return { method, path, headers, body: text(body, "the body") };
   } catch (error) {
     const why = reasonOf(error);
     throw wrong(`the request cannot be read: ${why}`, error);
   }
+}
+
+/** Returns the path of a request below the path of the address before `/v1`. */
+function below(base: string, path: string): string {
+  const prefix = new URL(base, "http://localhost").pathname.replace(/\/$/, "");
+  return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
 }
 
 /** Returns a new EHR_STATUS. */
