@@ -532,6 +532,19 @@ test("a data set on the disk can be opened again and moved", async () => {
   assert.equal(await aqlite.Repository.remove("copy", aDataSet()), false);
 });
 
+test("a journal with other content is an error of the journal, not of the storage", async () => {
+  const where = aDataSet("other");
+  const repository = await aqlite.Repository.open(where);
+  await repository.createEhr();
+  repository.close();
+  const { id } = (await aqlite.Repository.list(where)).find(({ name }) => name === "other");
+  const folder = join(where.folder, id);
+  const [journal] = (await readdir(folder)).filter((name) => name.endsWith(".log"));
+  await writeFile(join(folder, journal), "{}\n");
+  await assert.rejects(aqlite.Repository.open(where), { code: "JOURNAL" });
+  await aqlite.Repository.remove("other", where);
+});
+
 test("a long journal is compacted, and deleted data are in no file", async () => {
   const folder = join(house, "compacted");
   const set = { name: "ward", folder, admin: true };

@@ -151,7 +151,7 @@ export class Repository {
       ),
     );
     const kept = guarded(
-      () => new JournaledRepository(this.#base, sets, () => Promise.resolve(id)),
+      () => new JournaledRepository(this.#base, sets, () => Promise.resolve(id), true, guarded),
     );
     this.#journaled = kept;
     const started = performance.now();

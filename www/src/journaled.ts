@@ -58,6 +58,9 @@ const IDLE = 2000;
 /** The maximum of this time. It doubles after each checkpoint that failed. */
 const MOST_PATIENCE = 300_000;
 
+/** Calls the module, and may convert its exceptions. */
+export type Call = <T>(run: () => T) => T;
+
 /** The repository and its journal in one realm. */
 export class JournaledRepository {
   repository: Repository;
@@ -65,6 +68,7 @@ export class JournaledRepository {
   readonly #base: string;
   readonly #which: () => Promise<string>;
   readonly #compacts: boolean;
+  readonly #call: Call;
   #journal: Journal;
   #busy: Promise<unknown> = Promise.resolve();
   /** The number of functions that read now, and the function to call when the last one ends. */
@@ -79,11 +83,19 @@ export class JournaledRepository {
 
   /**
    * `base` is the address before `v1` of the interface. `which` returns the id of the data set. With
-   * `compacts`, this realm makes checkpoints after writes of any realm.
+   * `compacts`, this realm makes checkpoints after writes of any realm. `call` makes the calls of the
+   * module that read and write the files.
    */
-  constructor(base: string, sets: DataSets, which: () => Promise<string>, compacts = true) {
+  constructor(
+    base: string,
+    sets: DataSets,
+    which: () => Promise<string>,
+    compacts = true,
+    call: Call = (run) => run(),
+  ) {
     this.#base = base;
     this.#compacts = compacts;
+    this.#call = call;
     this.#which = which;
     this.sets = sets;
     this.#journal = sets.journal("");
@@ -185,7 +197,7 @@ export class JournaledRepository {
     let done = 0;
     const repeat = async (lines: Uint8Array, of: number) => {
       await this.#untilAlone();
-      this.repository.replay_journal(lines);
+      this.#call(() => this.repository.replay_journal(lines));
       done += lines.length;
       reading(done, of);
     };
@@ -280,7 +292,7 @@ export class JournaledRepository {
         this.#inTurn(async () => {
           check();
           await nextTask();
-          return step();
+          return this.#call(step);
         }),
       );
       const written = await journal.save(next);
@@ -294,14 +306,14 @@ export class JournaledRepository {
 
   /** Replaces all files by a checkpoint, which does not contain the physically deleted texts. */
   async #erase(): Promise<void> {
-    const now = <T>(step: () => T) => Promise.resolve(step());
+    const now = <T>(step: () => T) => Promise.resolve(this.#call(step));
     const written = await this.#journal.save(pieces(this.repository, now));
     await this.#journal.complete(written, true);
     await this.follow();
   }
 
   async #keep(): Promise<void> {
-    const line = this.repository.take_journal_line();
+    const line = this.#call(() => this.repository.take_journal_line());
     if (!line) return;
     try {
       await this.#journal.append(line);
