@@ -2,12 +2,14 @@
 // in each host.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, readFile, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 import { brotliCompressSync } from "node:zlib";
 import { startDev } from "../e2e/server.mjs";
 import { browse, expect } from "../web/page.mjs";
@@ -543,6 +545,38 @@ test("a journal with other content is an error of the journal, not of the storag
   await writeFile(join(folder, journal), "{}\n");
   await assert.rejects(aqlite.Repository.open(where), { code: "JOURNAL" });
   await aqlite.Repository.remove("other", where);
+});
+
+test("a folder belongs to one process until its repositories are closed", async () => {
+  const where = { name: "x", folder: join(house, "locked") };
+  const lock = join(where.folder, "lock");
+  const isThere = () => readdir(where.folder).then((names) => names.includes("lock"));
+  const entry = pathToFileURL(join(house, "node_modules/aqlite/node.js")).href;
+  const program = `import("${entry}").then(({ Repository }) => Repository.open(${JSON.stringify(where)})).catch(({ code }) => console.log(code));`;
+  const inProcess = () => spawnSync("node", ["-e", program], { cwd: house, encoding: "utf8" });
+  const inThread = async () => {
+    const thread = new Worker(program, { eval: true, stdout: true });
+    await once(thread, "exit");
+    return thread.stdout.read()?.toString() ?? "";
+  };
+  // A lock of a former process with the number of this one, as in a container.
+  await mkdir(where.folder, { recursive: true });
+  await writeFile(lock, String(process.pid));
+  await utimes(lock, 1, 1);
+  const one = await aqlite.Repository.open(where);
+  const other = await aqlite.Repository.open(where);
+  one.close();
+  one.close();
+  assert.equal(inProcess().stdout, "LOCKED\n");
+  assert.equal(await inThread(), "LOCKED\n");
+  other.close();
+  assert.equal(await isThere(), false);
+  assert.equal(inProcess().stdout, "");
+  await aqlite.Repository.list(where);
+  assert.equal(await isThere(), false);
+  // A killed process.
+  await writeFile(lock, String(spawnSync("node", ["-e", ""]).pid));
+  (await aqlite.Repository.open(where)).close();
 });
 
 test("a long journal is compacted, and deleted data are in no file", async () => {

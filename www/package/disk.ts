@@ -1,32 +1,59 @@
 // Data sets on the disk, for Node. Only one process may use a folder at a time.
-import { closeSync, openSync, readSync } from "node:fs";
-import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { closeSync, openSync, readSync, rmSync } from "node:fs";
+import {
+  link,
+  mkdir,
+  open,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Folder, Reader, Root } from "../src/storage";
 import { AqliteError } from "./errors";
 
 const LOCK = "lock";
 
-/** The folders that this process has locked. The process may open a locked folder repeatedly. */
-const opened = new Map<string, Promise<DiskRoot>>();
-
-/** Opens a folder, which is created if necessary. */
-export function openFolder(folder: string | undefined): Promise<Root> {
-  if (folder === undefined)
-    return Promise.reject(
-      new AqliteError("a data set of Node needs a `folder` to be kept in", { code: "STORAGE" }),
-    );
-  const path = resolve(folder);
-  const found = opened.get(path) ?? lockedRoot(path);
-  opened.set(path, found);
-  found.catch(() => opened.delete(path));
-  return found;
+/** A folder that this thread has locked. */
+interface Locked {
+  /** The number of openings that were not closed. */
+  uses: number;
+  /** Returns the function that unlocks the folder. */
+  unlock: Promise<() => void>;
 }
 
-async function lockedRoot(path: string): Promise<DiskRoot> {
+/** The folders that this thread has locked. It may open a locked folder repeatedly. */
+const opened = new Map<string, Locked>();
+
+/** Opens a folder, which is created if necessary. It is locked until each opening was closed. */
+export async function openFolder(folder: string | undefined): Promise<DiskRoot> {
+  if (folder === undefined)
+    throw new AqliteError("a data set of Node needs a `folder` to be kept in", { code: "STORAGE" });
+  const path = resolve(folder);
+  const locked = opened.get(path) ?? { uses: 0, unlock: lockedFolder(path) };
+  opened.set(path, locked);
+  locked.uses += 1;
+  const close = (unlock?: () => void) => {
+    locked.uses -= 1;
+    if (locked.uses > 0) return;
+    opened.delete(path);
+    unlock?.();
+  };
+  try {
+    const unlock = await locked.unlock;
+    return new DiskRoot(path, () => close(unlock));
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+async function lockedFolder(path: string): Promise<() => void> {
   await mkdir(path, { recursive: true });
-  await lock(join(path, LOCK));
-  return new DiskRoot(path);
+  return lock(join(path, LOCK));
 }
 
 class DiskFolder implements Folder {
@@ -38,7 +65,9 @@ class DiskFolder implements Folder {
 
   async names(): Promise<string[]> {
     const entries = await readdir(this.path, { withFileTypes: true });
-    return entries.filter((entry) => entry.isFile() && entry.name !== LOCK).map(({ name }) => name);
+    return entries
+      .filter((entry) => entry.isFile() && !entry.name.startsWith(LOCK))
+      .map(({ name }) => name);
   }
 
   async size(name: string): Promise<number> {
@@ -98,6 +127,18 @@ class DiskFolder implements Folder {
 
 class DiskRoot extends DiskFolder implements Root {
   readonly inPlace = true;
+  #unlock: (() => void) | undefined;
+
+  constructor(path: string, unlock: () => void) {
+    super(path);
+    this.#unlock = unlock;
+  }
+
+  /** Ends the use of the folder, which must not be used after that. */
+  close(): void {
+    this.#unlock?.();
+    this.#unlock = undefined;
+  }
 
   async folder(name: string): Promise<Folder> {
     const path = join(this.path, name);
@@ -111,36 +152,64 @@ class DiskRoot extends DiskFolder implements Root {
 }
 
 /**
- * Creates a file with the number of the process that uses the folder. The file of a process that no
- * longer exists is replaced.
+ * Creates a file with the number of the process that uses the folder, and an id. The file of a process
+ * that no longer exists is replaced. Returns the function that removes the file.
  */
-async function lock(path: string): Promise<void> {
-  const taken = await writeFile(path, String(process.pid), { flag: "wx" }).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "EEXIST") return false;
-      throw error;
-    },
-  );
-  if (taken) {
-    process.once("exit", () => unlock(path));
-    return;
+async function lock(path: string): Promise<() => void> {
+  const own = `${process.pid} ${crypto.randomUUID()}`;
+  while (!(await created(path, own))) {
+    const found = await readFile(path, "utf8").catch(unlessMissing(null));
+    if (found !== null && !(await isStale(path, found))) throw isLocked(path, found);
+    if (found !== null) await removeStale(path, found);
   }
-  const owner = Number(await readFile(path, "utf8").catch(() => "0"));
-  if (isRunning(owner))
-    throw new AqliteError(
-      `the data sets are open in process ${owner}: close them there (or remove \`${path}\` when that process is none of aqlite)`,
-      { code: "LOCKED" },
-    );
-  await rm(path, { force: true });
-  await lock(path);
+  // Handlers of the event `exit` must be synchronous.
+  const unlock = () => {
+    process.off("exit", unlock);
+    rmSync(path, { force: true });
+  };
+  process.once("exit", unlock);
+  return unlock;
 }
 
-function unlock(path: string): void {
-  // Handlers of the event `exit` must be synchronous.
-  (process.getBuiltinModule?.("node:fs") as typeof import("node:fs") | undefined)?.rmSync(path, {
-    force: true,
-  });
+/** Creates a file. Returns false if it exists. */
+async function created(path: string, content: string): Promise<boolean> {
+  try {
+    await writeFile(path, content, { flag: "wx" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/**
+ * Whether the process that created the lock no longer exists. A process of a container often has the
+ * number of the former one. The lock is older than this process then.
+ */
+async function isStale(path: string, content: string): Promise<boolean> {
+  const owner = Number.parseInt(content, 10);
+  if (owner !== process.pid) return !isRunning(owner);
+  const begun = Date.now() - 1000 * process.uptime();
+  return stat(path).then(({ mtimeMs }) => mtimeMs < begun, unlessMissing(false));
+}
+
+/**
+ * Removes a stale lock. Another process may have replaced it since it was read. A lock with other
+ * content is restored.
+ */
+async function removeStale(path: string, content: string): Promise<void> {
+  const aside = `${path}.${crypto.randomUUID()}`;
+  const isMoved = await rename(path, aside).then(() => true, unlessMissing(false));
+  if (!isMoved) return;
+  if ((await readFile(aside, "utf8")) !== content) await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
+}
+
+function isLocked(path: string, content: string): AqliteError {
+  return new AqliteError(
+    `the data sets are open in process ${Number.parseInt(content, 10)}: close them there (or remove \`${path}\` when that process is none of aqlite)`,
+    { code: "LOCKED" },
+  );
 }
 
 function isRunning(pid: number): boolean {

@@ -64,10 +64,11 @@ export interface OpenOptions {
 }
 
 /**
- * Opens the folder of data sets where this host keeps files.
+ * Opens the folder of data sets where this host keeps files. A host that locks it for this process
+ * unlocks it by `close`.
  * @internal
  */
-export type Storage = (folder: string | undefined) => Promise<Root>;
+export type Storage = (folder: string | undefined) => Promise<Root & { close?(): void }>;
 
 let storage: Storage = async (folder = "aqlite") => {
   const root = await opfs(folder);
@@ -83,8 +84,32 @@ export function keepIn(where: Storage): void {
   storage = where;
 }
 
-function setsIn(folder: string | undefined): Promise<DataSets> {
-  return stored(async () => DataSets.open(await storage(folder)));
+/** The data sets of a folder. `close` ends their use. */
+interface OpenSets {
+  sets: DataSets;
+  close(): void;
+}
+
+function setsIn(folder: string | undefined): Promise<OpenSets> {
+  return stored(async () => {
+    const root = await storage(folder);
+    const close = () => root.close?.();
+    try {
+      return { sets: await DataSets.open(root), close };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  });
+}
+
+/** Runs on the data sets of a folder. */
+async function withSets<T>(
+  folder: string | undefined,
+  run: (sets: DataSets) => Promise<T>,
+): Promise<T> {
+  const { sets, close } = await setsIn(optional(id, folder, "`folder`"));
+  return stored(() => run(sets)).finally(close);
 }
 
 /** Reads or writes files. Exceptions become errors of this package, except those of callbacks. */
@@ -116,6 +141,8 @@ const KINDS = ["full", "minimal"] as const;
 export class Repository {
   #memory: Engine | undefined;
   #journaled: JournaledRepository | undefined;
+  /** Ends the use of the folder of data sets. */
+  #closeSets: (() => void) | undefined;
   readonly #base: string;
   readonly #admin: boolean;
   /** The number of calls that have begun and not ended. */
@@ -142,8 +169,18 @@ export class Repository {
     return repository;
   }
 
-  async #open(name: string, { folder, onProgress }: OpenOptions): Promise<void> {
-    const sets = await setsIn(folder);
+  async #open(name: string, options: OpenOptions): Promise<void> {
+    const { sets, close } = await setsIn(options.folder);
+    this.#closeSets = close;
+    try {
+      await this.#read(sets, name, options);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  async #read(sets: DataSets, name: string, { onProgress }: OpenOptions): Promise<void> {
     const id = await stored(() =>
       sets.alone(
         async () =>
@@ -170,16 +207,14 @@ export class Repository {
 
   /** Returns the data sets of a folder, the oldest first. */
   static async list(options: { folder?: string } = {}): Promise<DataSet[]> {
-    const sets = await setsIn(optional(id, object(options).folder, "`folder`"));
-    const all = await stored(() => sets.list());
+    const all = await withSets(object(options).folder, (sets) => sets.list());
     return all.map(({ id, name, created, bytes }) => ({ id, name, created, bytes }));
   }
 
   /** Removes a data set with all its data. Returns false if it does not exist. */
   static async remove(name: string, options: { folder?: string } = {}): Promise<boolean> {
     const sought = id(name, "the name").trim();
-    const sets = await setsIn(optional(id, object(options).folder, "`folder`"));
-    return stored(async () => {
+    return withSets(object(options).folder, async (sets) => {
       const found = (await sets.list()).find((set) => set.name === sought);
       if (found) await sets.remove(found.id);
       return found !== undefined;
@@ -656,9 +691,13 @@ export class Repository {
 
   #free(): void {
     if (this.#calls > 0) return;
-    const journaled = this.#journaled;
+    const [journaled, closeSets] = [this.#journaled, this.#closeSets];
+    const compaction = journaled?.compaction;
     release(journaled && { free: () => journaled.close() });
     release(this.#memory);
+    if (compaction) void compaction.finally(closeSets);
+    else closeSets?.();
+    this.#closeSets = undefined;
     this.#journaled = undefined;
     this.#memory = undefined;
   }

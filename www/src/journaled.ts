@@ -79,6 +79,7 @@ export class JournaledRepository {
   /** The number of physical deletions before the checkpoint was made: no file has their texts. */
   #erased = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #compaction: Promise<void> | undefined;
   #patience = IDLE;
 
   /**
@@ -258,10 +259,17 @@ export class JournaledRepository {
     };
     const timer: unknown = (this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      void this.compact().then(compacted, failed);
+      this.#compaction = this.compact()
+        .then(compacted, failed)
+        .finally(() => (this.#compaction = undefined));
     }, this.#patience));
     // In Node, this timer must not keep the process alive.
     (timer as { unref?: () => void }).unref?.();
+  }
+
+  /** The compaction that runs now, which never fails; `undefined` if there is none. */
+  get compaction(): Promise<void> | undefined {
+    return this.#compaction;
   }
 
   /** Frees the memory of the repository, which must not be used after that. */
