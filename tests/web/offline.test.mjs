@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { browse, built, expect, offlineReady, open, ready, row, run } from "./page.mjs";
+import { browse, built, expect, offlineReady, open, ready, row, run, trap } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
@@ -105,6 +105,29 @@ test("a table is saved offline after a first visit without tables", async () => 
     const table = await readFile(await download.path());
     assert.equal(table.subarray(0, 4).toString(), "PAR1");
     assert.deepEqual(page.problems, []);
+  } finally {
+    await page.context().close();
+    await own.stop();
+  }
+});
+
+test("after a failure of its module, the Service Worker refuses requests and says why", async () => {
+  const own = await serve(built);
+  const page = await open(browser, own.address);
+  try {
+    await ready(page);
+    await offlineReady(page);
+    const created = () =>
+      page.evaluate(async () => {
+        const response = await fetch("/local/v1/ehr", { method: "POST" });
+        return [response.status, await response.text()];
+      });
+    assert.equal((await created())[0], 201);
+    await trap(page.context().serviceWorkers()[0]);
+    assert.equal((await created())[0], 500);
+    const [status, message] = await created();
+    assert.equal(status, 503, message);
+    assert.match(message, /has failed: wait for a minute/);
   } finally {
     await page.context().close();
     await own.stop();

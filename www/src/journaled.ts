@@ -329,7 +329,8 @@ export class JournaledRepository {
       this.#journal.forget();
       throw new NotStored("notStored", { reason: reasonOf(error) });
     }
-    if (this.#holdsDeleted) await this.#erase();
+    // The write is stored. If its texts cannot be erased now, a later checkpoint erases them.
+    if (this.#holdsDeleted) await this.#erase().catch(() => this.#later());
     else if (this.#journal.isLong) this.#later();
   }
 

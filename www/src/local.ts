@@ -139,10 +139,9 @@ export class Local {
       sets: await DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)),
       isKept: root !== null,
     }));
-    const [module, { sets, isKept }] = await Promise.all([
-      init({ module_or_path: from.wasm }),
-      files,
-    ]);
+    const begun = Promise.all([init({ module_or_path: from.wasm }), files]);
+    begun.catch(() => realms.close());
+    const [module, { sets, isKept }] = await begun;
     const local = new Local(from, module, sets, isKept);
     await local.#erase();
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));

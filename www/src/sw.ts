@@ -8,6 +8,7 @@
 // the network, including failures.
 import { NotStored, responseOf, type Answer } from "./journaled";
 import { Local, LOCAL } from "./local";
+import { fatal } from "./slices";
 
 declare const WASM_URL: string;
 declare const SAMPLES_URL: string;
@@ -125,16 +126,26 @@ async function activate(): Promise<void> {
 }
 
 let opened: Promise<Local> | undefined;
+/** Whether the instance of the module has failed. A new one needs a new start of this Service Worker. */
+let isBroken = false;
 
-/** Returns the repository. It is opened on first use, and again after a failure. */
+/** Returns the repository. It is opened on first use, and again if that failed. */
 function local(): Promise<Local> {
   opened ??= Local.open({
     base,
     wasm: ofShell(WASM_URL),
     samples: () => ofShell(SAMPLES_URL),
     compacts: false,
+  }).catch((error: unknown) => {
+    opened = undefined;
+    return failed(error);
   });
   return opened;
+}
+
+function failed(error: unknown): never {
+  isBroken ||= fatal(error);
+  throw error;
 }
 
 async function ofShell(name: string): Promise<Response> {
@@ -145,6 +156,11 @@ async function ofShell(name: string): Promise<Response> {
 /** The error about a request that may come from another site. */
 class Foreign extends Error {
   override readonly name = "Foreign";
+}
+
+/** The error about a module that has failed. */
+class Broken extends Error {
+  override readonly name = "Broken";
 }
 
 /** The error about a body that cannot be decompressed. */
@@ -182,29 +198,28 @@ async function answered(request: Request): Promise<Response> {
       throw new Foreign(
         "a form may not change the data of this browser: send the request by `fetch` from a page of this address",
       );
+    if (isBroken)
+      throw new Broken(
+        "the repository of this browser has failed: wait for a minute without requests, until the browser has ended its Service Worker",
+      );
     const repository = await local();
     const headers = Object.fromEntries(request.headers);
     if (headers["content-encoding"]?.trim().toLowerCase() === "gzip")
       delete headers["content-encoding"];
-    answer = await repository.handle({
-      method: request.method,
-      url: request.url,
-      headers,
-      body: await textOf(request),
-    });
+    const [{ method, url }, body] = [request, await textOf(request)];
+    answer = await repository.handle({ method, url, headers, body }).catch(failed);
   } catch (error) {
     if (error instanceof Foreign) answer = problem(403, "Forbidden", error.message);
     else if (error instanceof Undecodable) answer = problem(400, "Bad Request", error.message);
     else if (error instanceof NotStored)
       answer = problem(507, "Insufficient Storage", error.message);
-    else {
-      opened = undefined;
+    else if (error instanceof Broken) answer = problem(503, "Service Unavailable", error.message);
+    else
       answer = problem(
         500,
         "Internal Server Error",
         "internal error: the request was not carried out",
       );
-    }
   }
   const response = responseOf(answer, request.method);
   response.headers.set("aqlite-answered-by", "service-worker");
