@@ -65,3 +65,45 @@ test("the reset of a form restores the initial query", async () => {
   });
   assert.deepEqual([value, field], ["SELECT e FROM EHR e", "SELECT e FROM EHR e"]);
 });
+
+test("a removed editor has no listeners on the window, and keeps its text and its undo steps", async () => {
+  const seen = await page.evaluate(() => {
+    let listeners = 0;
+    for (const [name, change] of [
+      ["addEventListener", 1],
+      ["removeEventListener", -1],
+    ]) {
+      const former = window[name];
+      window[name] = function (type, ...rest) {
+        if (type === "resize") listeners += change;
+        return former.call(this, type, ...rest);
+      };
+    }
+    const editor = document.createElement("aql-editor");
+    document.forms[0].append(editor);
+    editor.setAttribute("name", "other");
+    editor.value = "SELECT e FROM EHR e";
+    const isThere = listeners > 0;
+    editor.remove();
+    const removed = listeners;
+    editor.value = "SELECT";
+    const detached = editor.value;
+    document.forms[0].append(editor);
+    const field = new FormData(document.forms[0]).get("other");
+    const lines = editor.shadowRoot.querySelector(".cm-content").textContent;
+    editor.focus();
+    return { isThere, removed, isThereAgain: listeners > 0, detached, field, lines };
+  });
+  const text = "SELECT";
+  assert.deepEqual(seen, {
+    isThere: true,
+    removed: 0,
+    isThereAgain: true,
+    detached: text,
+    field: text,
+    lines: text,
+  });
+  await page.keyboard.press("ControlOrMeta+z");
+  // Changes within half a second are one step.
+  assert.equal(await page.evaluate(() => document.forms[0].lastChild.value), "");
+});

@@ -74,6 +74,32 @@ async function redrawn(page, change) {
   return settledSegments(page);
 }
 
+test("a chart that is no longer shown has no listeners on the window", () =>
+  onChart(async (page) => {
+    await page.evaluate(() => {
+      window.listeners = 0;
+      for (const [name, change] of [
+        ["addEventListener", 1],
+        ["removeEventListener", -1],
+      ]) {
+        const former = window[name];
+        window[name] = function (type, ...rest) {
+          if (type === "dppxchange") window.listeners += change;
+          return former.call(this, type, ...rest);
+        };
+      }
+    });
+    const listeners = () => page.evaluate(() => window.listeners);
+    await drawn(page, `SELECT ${TIME}, ${SYSTOLIC} ${FROM} ${IN_MMHG} LIMIT 9`);
+    const one = await listeners();
+    for (const form of ["#as-table", "#as-chart", "#as-json", "#as-chart", "#as-table"]) {
+      await page.click(form);
+      const isChart = form === "#as-chart";
+      await expect(page.locator(".chart-frame canvas")).toHaveCount(isChart ? 1 : 0);
+      assert.equal(await listeners(), isChart ? one : one - 1, form);
+    }
+  }, 1440));
+
 for (const width of WIDTHS) {
   test(`a line never connects readings of different patients, also if the query does not select them: ${width}`, () =>
     onChart(async (page) => {

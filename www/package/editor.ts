@@ -2,7 +2,7 @@
 // descriptions by this package.
 import { dark, light } from "aqlite-colors";
 import { forceLinting } from "@codemirror/lint";
-import { Compartment, EditorState } from "@codemirror/state";
+import { Compartment, EditorState, type TransactionSpec } from "@codemirror/state";
 import { EditorView, placeholder } from "@codemirror/view";
 import { aqlExtensions } from "../src/aql-extensions";
 import { editor as texts } from "../src/texts/en/editor";
@@ -83,7 +83,11 @@ export class AqlEditor extends Base {
 
   readonly #internals: ElementInternals;
   readonly #options = new Compartment();
-  readonly #view: EditorView;
+  readonly #holder: HTMLElement;
+  /** The view. A removed element has none, because its listeners on the window would keep it in memory. */
+  #view: EditorView | undefined;
+  /** The state of the element without a view. */
+  #kept: EditorState;
   #services: EditorServices = withoutData;
   #diagnostics: readonly Diagnostic[] = [];
   /** The query when the editor got the focus. */
@@ -96,31 +100,43 @@ export class AqlEditor extends Base {
     const root = this.attachShadow({ mode: "open", delegatesFocus: true });
     const style = new CSSStyleSheet();
     style.replaceSync(STYLE);
-    const holder = document.createElement("div");
+    const holder = (this.#holder = document.createElement("div"));
     holder.className = "holder";
     root.append(holder);
-    this.#view = new EditorView({
-      parent: holder,
-      root,
-      state: EditorState.create({ extensions: [this.#extensions(), this.#options.of([])] }),
-    });
+    this.#kept = EditorState.create({ extensions: [this.#extensions(), this.#options.of([])] });
+    this.#view = this.#viewOf(root);
     // CodeMirror has set its own style sheets before, so this one is added to them.
     root.adoptedStyleSheets = [...root.adoptedStyleSheets, style];
     holder.addEventListener("focusin", () => (this.#before = this.value));
     holder.addEventListener("focusout", () => this.#changed());
   }
 
+  #viewOf(root: ShadowRoot): EditorView {
+    return new EditorView({ parent: this.#holder, root, state: this.#kept });
+  }
+
+  get #state(): EditorState {
+    return this.#view?.state ?? this.#kept;
+  }
+
+  #dispatch(change: TransactionSpec): void {
+    if (this.#view) this.#view.dispatch(change);
+    else this.#kept = this.#kept.update(change).state;
+  }
+
   /** The query. Undo restores a replaced one. */
   get value(): string {
-    return this.#view.state.doc.toString();
+    return this.#state.doc.toString();
   }
 
   set value(q: string) {
     // As in a field of a form, `null` is the empty text, and any other value is its text.
     const insert = q === null ? "" : String(q);
     if (insert === this.value) return;
-    const { length } = this.#view.state.doc;
-    this.#view.dispatch({ changes: { from: 0, to: length, insert }, selection: { anchor: 0 } });
+    const { length } = this.#state.doc;
+    this.#dispatch({ changes: { from: 0, to: length, insert }, selection: { anchor: 0 } });
+    // A view calls this itself.
+    if (!this.#view) this.#entered(insert);
   }
 
   /** Whether the user cannot change the query. */
@@ -139,7 +155,7 @@ export class AqlEditor extends Base {
 
   set services(services: EditorServices | null) {
     this.#services = services ?? withoutData;
-    forceLinting(this.#view);
+    if (this.#view) forceLinting(this.#view);
   }
 
   /** The problems of the query when it was last checked. */
@@ -162,25 +178,33 @@ export class AqlEditor extends Base {
    * is its nearest end.
    */
   select(from: number, to = from): void {
-    const end = this.#view.state.doc.length;
+    const end = this.#state.doc.length;
     const within = (offset: number) => Math.min(Math.max(Math.trunc(offset) || 0, 0), end);
-    this.#view.dispatch({
+    this.#dispatch({
       selection: { anchor: within(from), head: within(to) },
       scrollIntoView: true,
     });
-    this.#view.focus();
+    this.#view?.focus();
   }
 
   /** Moves the focus into the editor. */
   override focus(): void {
-    this.#view.focus();
+    this.#view?.focus();
   }
 
   /** @internal */
   connectedCallback(): void {
+    if (this.shadowRoot) this.#view ??= this.#viewOf(this.shadowRoot);
     if (!this.#wasConnected && this.value === "") this.value = this.getAttribute("value") ?? "";
     this.#wasConnected = true;
     this.#configure();
+  }
+
+  /** @internal */
+  disconnectedCallback(): void {
+    this.#kept = this.#state;
+    this.#view?.destroy();
+    this.#view = undefined;
   }
 
   /** The form was reset: the initial query is there again. @internal */
@@ -203,7 +227,7 @@ export class AqlEditor extends Base {
         autocapitalize: "off",
       }),
     ];
-    this.#view.dispatch({ effects: this.#options.reconfigure(extensions) });
+    this.#dispatch({ effects: this.#options.reconfigure(extensions) });
   }
 
   #extensions() {
@@ -220,10 +244,7 @@ export class AqlEditor extends Base {
         await start();
         return this.#services.hover(q, offset);
       },
-      changed: (q) => {
-        this.#internals.setFormValue(q);
-        this.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
-      },
+      changed: (q) => this.#entered(q),
       showDiagnostics: (problems) => {
         this.#diagnostics = problems as Diagnostic[];
         this.#send("diagnostics", this.#diagnostics);
@@ -241,6 +262,11 @@ export class AqlEditor extends Base {
       to,
       help,
     }));
+  }
+
+  #entered(q: string): void {
+    this.#internals.setFormValue(q);
+    this.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
   }
 
   #changed(): void {

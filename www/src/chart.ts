@@ -57,8 +57,15 @@ function choice(label: string, control: HTMLElement): HTMLElement {
   return h("label", { class: "chart-choice" }, h("span", {}, label), control);
 }
 
+/** A chart that is drawn. */
+export interface DrawnChart {
+  element: HTMLElement;
+  /** Ends the chart. Otherwise the listeners of its drawing, on the window, keep it in memory. */
+  destroy(): void;
+}
+
 /** The chart with its controls. */
-class Chart {
+class Chart implements DrawnChart {
   readonly element: HTMLElement;
   readonly #result: Result;
   readonly #patients: RowPatients;
@@ -81,6 +88,7 @@ class Chart {
     "aria-label": texts.chart.title,
     "aria-describedby": "chart-words",
   });
+  readonly #sizes = new ResizeObserver(() => this.#redraw());
   #plot: uPlot | undefined;
   #drawn: Drawn | undefined;
   /** The position of the keyboard among the points. */
@@ -179,7 +187,12 @@ class Chart {
     this.#member.addEventListener("change", () => this.#redraw());
     this.#frame.addEventListener("keydown", (event) => this.#key(event));
     this.#frame.addEventListener("blur", () => this.#hideTip());
-    new ResizeObserver(() => this.#redraw()).observe(this.#frame);
+    this.#sizes.observe(this.#frame);
+  }
+
+  destroy(): void {
+    this.#sizes.disconnect();
+    this.#plot?.destroy();
   }
 
   /** Allows as many measures as there are colors, and one in a distribution. */
@@ -485,9 +498,9 @@ function legendLine(label: string, color: string, at: number): HTMLElement {
 }
 
 /** Returns the chart of a result, or `null` if nothing can be drawn. */
-export function chart(result: Result, patients: RowPatients, language: Texts): HTMLElement | null {
+export function chart(result: Result, patients: RowPatients, language: Texts): DrawnChart | null {
   setTexts(language);
   const found = measures(result);
   if (!found.some(({ kind }) => kind === "number")) return null;
-  return new Chart(result, patients, found).element;
+  return new Chart(result, patients, found);
 }

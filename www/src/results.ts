@@ -1,5 +1,6 @@
 // The result of a query as a table, a chart or JSON, with export as file or program.
 import { byId, copy, h, quoted, rove, save, saveBlob } from "./dom";
+import type { DrawnChart } from "./chart";
 import { languages, program, type Call } from "./code";
 import { Detail } from "./detail";
 import { drawRemoved } from "./empty";
@@ -55,6 +56,7 @@ export interface ResultHost {
 /** The card of the result. */
 export class ResultView {
   readonly #box = byId("result");
+  #chart: DrawnChart | null = null;
   readonly #detail = new Detail();
   readonly #host: ResultHost;
   #asked: ParameterizedQuery = { q: "", parameters: {} };
@@ -326,7 +328,7 @@ export class ResultView {
   }
 
   #say(element: HTMLElement): void {
-    this.#box.replaceChildren(element);
+    this.#fill(element);
   }
 
   #allowExports(): void {
@@ -401,13 +403,13 @@ export class ResultView {
         texts.results.bom,
       ),
     );
-    this.#box.replaceChildren(this.#grid.element);
+    this.#fill(this.#grid.element);
     this.#grid.draw();
   }
 
   #drawJson(result: Result): void {
     const whole = result.rows <= DRAWN ? print(parse(result.text)) : firstRows(result);
-    this.#box.replaceChildren(
+    this.#fill(
       h(
         "pre",
         { class: "raw", tabindex: 0, role: "region", "aria-label": texts.results.json },
@@ -425,9 +427,17 @@ export class ResultView {
     if (this.#result !== result || this.#form !== "chart") return;
     const drawn = chart(result, { ehrs, name: nameOf }, texts);
     if (drawn && this.#grid?.filters(result))
-      drawn.append(h("p", { class: "quiet", role: "note" }, texts.results.unfiltered));
-    if (drawn) this.#box.replaceChildren(drawn);
+      drawn.element.append(h("p", { class: "quiet", role: "note" }, texts.results.unfiltered));
+    if (drawn) this.#fill(drawn.element);
     else this.say(texts.results.nothingToDraw, texts.results.nothingToDrawAbout);
+    this.#chart = drawn;
+  }
+
+  /** Replaces the content, and ends the chart that was there. */
+  #fill(content: HTMLElement): void {
+    this.#chart?.destroy();
+    this.#chart = null;
+    this.#box.replaceChildren(content);
   }
 
   /** Returns the EHR id of each row, or `null` if rows may be of several patients. */
