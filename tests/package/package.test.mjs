@@ -465,6 +465,27 @@ test("a result of more than 64 MB is read in pages of one state", async () => {
   });
 });
 
+test("pages show one state, also if the data set is opened from a checkpoint between them", async () => {
+  const set = { name: "ward", folder: join(house, "pages") };
+  const repository = await aqlite.Repository.open(set);
+  await repository.generate({ ehrs: 200, compositions: 1500, seed: 3 });
+  const q = "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c";
+  const { rows } = await repository.query(q);
+  const [found, checkpoints] = [[], []];
+  for await (const page of repository.pages(q, { rows: 500 })) {
+    found.push(...page.rows);
+    await repository.generate({ ehrs: 10, compositions: 60, seed: found.length });
+    // A long journal is compacted when it is opened.
+    (await aqlite.Repository.open(set)).close();
+    const names = await readdir(set.folder, { recursive: true });
+    checkpoints.push(...names.filter((name) => name.endsWith(".checkpoint")));
+  }
+  assert.ok(checkpoints.length > 0);
+  assert.ok(found.length > 1000);
+  assert.deepEqual(found, rows);
+  repository.close();
+});
+
 test("a result becomes a table of Arrow and of Parquet", async () => {
   const repository = await aqlite.Repository.open();
   await repository.generate({ ehrs: 10, compositions: 60 });

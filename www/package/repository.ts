@@ -503,12 +503,12 @@ export class Repository {
     const { parameters, now } = bound(options);
     let most = integer(options.rows ?? PAGE, "`rows`", 1, LONGEST_PAGE);
     const pages = guarded(() => new Pages(text(q), parameters, now));
-    let origin: Engine | undefined;
+    let origin: string | undefined;
     try {
       for (;;) {
         const page = await this.#watched(options, (engine, step) => {
-          origin ??= engine;
-          if (engine !== origin) throw gone();
+          origin ??= this.#content();
+          if (this.#content() !== origin) throw gone();
           return engine.page(pages, most, step);
         }).catch((error: unknown) => {
           if (most === 1 || !isTooLarge(error)) throw error;
@@ -521,6 +521,12 @@ export class Repository {
     } finally {
       release(pages);
     }
+  }
+
+  /** Returns the identity of the content, which a checkpoint keeps: after it, the same states exist. */
+  #content(): string {
+    const { id = "", generation = 0 } = this.#journaled?.journal ?? {};
+    return `${id} ${generation}`;
   }
 
   /** Explains each step of a query from text to rows, and the data that its run reads. */
