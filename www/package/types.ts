@@ -145,9 +145,9 @@ export interface QueryOptions {
    * calls (`onProgress`) can abort the signal during the run.
    */
   signal?: SignalLike;
-  /** The maximum time in milliseconds. */
+  /** The maximum time in milliseconds. Without effect in Cloudflare Workers, where clocks stand still. */
   timeout?: number;
-  /** Ends the query when it returns true. Called from time to time. */
+  /** Ends the query when it returns true. Called after about equal amounts of work. */
   shouldStop?: () => boolean;
   /** Receives the progress of a long run, at most every 20 milliseconds. */
   onProgress?: (progress: { milliseconds: number }) => void;
