@@ -24,6 +24,8 @@ const { ehrsBeside, groupings, histogram, lines, measures, seconds, summary, tim
 const { view } = await load("cell");
 const { facts } = await load("composition-view");
 const { arranged } = await load("arrange");
+const { DataSets } = await load("persist");
+const { opfs } = await load("storage");
 const { decimal, setTexts } = await load("texts");
 const { languages } = await load("code");
 const { destination } = await load("destination");
@@ -415,4 +417,58 @@ test("the id of a guide is found at its root only, and the next free version is 
     nextVersion("plain", () => false),
     "plain.v2",
   );
+});
+
+/** A folder of files in a browser that writes in place only. `write` is called before each write. */
+function folderInPlace(write) {
+  const files = new Map();
+  const handleOf = (name) => ({
+    getFile: async () => new Blob([files.get(name)]),
+    createSyncAccessHandle: async () => ({
+      truncate: (size) => files.set(name, files.get(name).slice(0, size)),
+      write: (bytes) => {
+        write(name);
+        files.set(name, Uint8Array.from([...files.get(name), ...bytes]));
+        return bytes.length;
+      },
+      flush: () => undefined,
+      close: () => undefined,
+    }),
+  });
+  return {
+    keys: () => files.keys(),
+    getDirectoryHandle: async () => folderInPlace(write),
+    getFileHandle: async (name, { create }) => {
+      if (!files.has(name) && !create) throw new DOMException("", "NotFoundError");
+      if (!files.has(name)) files.set(name, new Uint8Array());
+      return handleOf(name);
+    },
+  };
+}
+
+test("data sets are read if the replacement of their index in place broke off", async () => {
+  let isBroken = false;
+  const root = folderInPlace((name) => {
+    if (isBroken && name === "index.json") throw new Error("the tab was closed");
+  });
+  globalThis.FileSystemFileHandle = class {
+    createSyncAccessHandle() {}
+  };
+  const storage = { getDirectory: async () => ({ getDirectoryHandle: async () => root }) };
+  Object.defineProperty(globalThis, "navigator", { value: { storage }, configurable: true });
+  const names = async () => {
+    const sets = await DataSets.open(await opfs("aqlite"));
+    return (await sets.list()).map(({ name }) => name);
+  };
+  const sets = await DataSets.open(await opfs("aqlite"));
+  await sets.create("Ward 7");
+  isBroken = true;
+  await assert.rejects(sets.create("Ward 8"), /closed/);
+  assert.deepEqual((await names()).sort(), ["Ward 7", "Ward 8"]);
+  isBroken = false;
+  const { getFileHandle } = root;
+  root.getFileHandle = async (...given) => ({ getFile: (await getFileHandle(...given)).getFile });
+  const reading = await DataSets.open(await opfs("aqlite"));
+  assert.equal((await reading.list()).length, 2);
+  await assert.rejects(reading.create("Ward 9"), /this browser can only read there/);
 });

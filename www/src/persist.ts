@@ -23,7 +23,7 @@
 // A starting point is a checkpoint, or the beginning of the journal. The two newest starting points
 // stay, so that a damaged checkpoint loses nothing. So do those from which the writes of the last ten
 // minutes can be undone. Segments before the oldest starting point are removed.
-import { exclusively, type Folder, type Reader, type Root } from "./storage";
+import { COPY, exclusively, type Folder, type Reader, type Root } from "./storage";
 import type { DataSet, Samples, RemovedSet } from "./protocol";
 import { Fault } from "./fault";
 
@@ -292,10 +292,17 @@ export class DataSets {
 
   async #index(): Promise<Index> {
     if ((await this.#root.size(INDEX)) < 0) return { format: FORMAT, current: null, sets: {} };
-    const index = JSON.parse(new TextDecoder().decode(await this.#root.read(INDEX, 0))) as Index;
+    const index = await this.#indexIn(INDEX).catch((error: unknown) => {
+      if (error instanceof SyntaxError) return this.#indexIn(`${INDEX}${COPY}`);
+      throw error;
+    });
     if (index.format !== FORMAT && index.format !== WITH_CHECKPOINTS)
       throw new Fault("otherRelease");
     return index;
+  }
+
+  async #indexIn(name: string): Promise<Index> {
+    return JSON.parse(new TextDecoder().decode(await this.#root.read(name, 0))) as Index;
   }
 
   #edit<T>(change: (index: Index) => T): Promise<T> {

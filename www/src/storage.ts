@@ -13,12 +13,18 @@ export interface Folder {
    * the file.
    */
   write(name: string, at: number, bytes: Uint8Array): Promise<void>;
-  /** Replaces a file atomically. */
+  /**
+   * Replaces a file atomically. Where that is impossible, a file with the suffix `COPY` has the new
+   * content before the file itself is replaced.
+   */
   replace(name: string, bytes: Uint8Array): Promise<void>;
   remove(name: string): Promise<void>;
   /** Opens an immutable file for reading without waiting. */
   reader(name: string): Promise<Reader>;
 }
+
+/** The suffix of the name of a copy. It is complete if the replacement of its file broke off. */
+export const COPY = ".new";
 
 /** Returns the bytes of a file between two positions. Throws if the file is no longer readable. */
 export type Reader = (from: number, to: number) => Uint8Array;
@@ -99,7 +105,10 @@ class OpfsFolder implements Folder {
   replace(name: string, bytes: Uint8Array): Promise<void> {
     return exclusively(FILES, async () => {
       const file = await this.#file(name, true);
-      return "createWritable" in file ? this.#swap(file, 0, bytes) : this.#write(name, 0, bytes);
+      if ("createWritable" in file) return this.#swap(file, 0, bytes);
+      // Safari before version 26 can only write in place.
+      await this.#write(`${name}${COPY}`, 0, bytes);
+      return this.#write(name, 0, bytes);
     });
   }
 
@@ -139,6 +148,8 @@ class OpfsFolder implements Folder {
 
   /** Writes a copy, which replaces the file once it is complete. */
   async #swap(file: FileSystemFileHandle, at: number, bytes: Uint8Array): Promise<void> {
+    // A Service Worker of Safari before version 26 has no function that writes.
+    if (!("createWritable" in file)) throw new Fault("onlyReads");
     const stream = await file.createWritable({ keepExistingData: at > 0 });
     try {
       await stream.truncate(at);
