@@ -24,7 +24,11 @@ use std::task::{Context, Poll, Waker};
 /// The newest version, and everything else that changes which rows a query has.
 const STATE: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')),
   (SELECT coalesce(max(id), 0) FROM removal) || '.' || (SELECT count(*) FROM queryable_before) || '.' || (SELECT count(*) FROM ehr WHERE NOT is_queryable),
-  (SELECT value FROM meta WHERE name = 'revision')";
+  (SELECT value FROM meta WHERE name = 'revision'),
+  (SELECT uid FROM contribution WHERE id = (SELECT max(id) FROM contribution))";
+
+/// The CONTRIBUTION with a uid.
+const CONTRIBUTION: &str = "SELECT uid FROM contribution WHERE uid = ?1";
 
 /// Objects with compositions that changed after a version, with their EHRs.
 const TOUCHED: &str = "SELECT DISTINCT v.object, e.ehr_id FROM version v JOIN ehr e ON e.id = v.ehr
@@ -83,6 +87,7 @@ impl LakeDatabase {
                 state,
                 version: Some(version),
                 others: Some(others),
+                newest: row.get(3)?,
             })
         };
         let found: rusqlite::Result<Watermark> = self.connection().query_one(STATE, [], read);
@@ -126,7 +131,8 @@ impl LakeDatabase {
     }
 
     /// Returns the objects that changed since a state, with their EHRs; `None` if they are too many,
-    /// or if more than versions changed.
+    /// or if more than versions changed. This includes a database that was restored to an earlier
+    /// state.
     ///
     /// # Errors
     /// If the database cannot be read.
@@ -137,6 +143,10 @@ impl LakeDatabase {
         let Some(version) = since.version.filter(|_| now.others == since.others) else {
             return Ok(None);
         };
+        let newest: Vec<String> = self.list(CONTRIBUTION, [&since.newest], |row| row.get(0))?;
+        if newest.is_empty() {
+            return Ok(None);
+        }
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let touched: HashMap<String, String> =
             self.list(TOUCHED, [version], read)?.into_iter().collect();

@@ -148,6 +148,7 @@ impl LakeSource {
             state,
             version: None,
             others: None,
+            newest: None,
         };
         match self {
             LakeSource::Files(files) => {

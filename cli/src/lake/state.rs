@@ -68,6 +68,10 @@ pub struct Watermark {
     /// Changes of a database beside new versions: removals, and EHRs that queries may not read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub others: Option<String>,
+    /// The uid of the newest CONTRIBUTION of a database. Without it, the database was restored to an
+    /// earlier state, and has assigned the numbers of versions again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub newest: Option<String>,
 }
 
 /// A Parquet file of a dataset.

@@ -119,6 +119,66 @@ fn lake_follows_commits_deletions_and_removed_ehrs() {
     server.stop();
 }
 
+/// Replaces the database by its backup.
+fn restore(folder: &Folder) {
+    for entry in std::fs::read_dir(&folder.0).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        if name.starts_with("test") {
+            match path.is_dir() {
+                true => std::fs::remove_dir_all(&path).expect("removed"),
+                false => std::fs::remove_file(&path).expect("removed"),
+            }
+        }
+    }
+    folder.succeed(&["restore", "copy", "--db", "test.db"]);
+}
+
+#[test]
+fn lake_follows_a_database_that_was_restored() {
+    let folder = Folder::new("lake-restored");
+    let variables = [("AUTH", "none"), ("ADMIN", "true")];
+    let documents = compositions(12);
+    let server = Server::start(&folder, &[], &variables);
+    server.store_templates();
+    let ehr = server.create_ehr();
+    create(&server, &ehr, &documents[..3]);
+    folder.succeed(&["backup", "--db", "test.db", "copy"]);
+    let lost = create(&server, &ehr, &documents[3..6]);
+    server.stop();
+    let view = "SELECT c/name/value AS name FROM EHR e CONTAINS COMPOSITION c";
+    std::fs::write(folder.0.join("names.aql"), view).expect("a file");
+    let sync = || synced(&folder, "test.db", "lake", &["--view", "names.aql"]);
+    assert_eq!(sync(), "names: 6 rows of 6 compositions");
+    restore(&folder);
+    let said = sync();
+    assert!(said.contains("3 removed compositions"), "{said}");
+    for uid in &lost {
+        let object = uid.split("::").next().expect("an id");
+        assert_eq!(
+            files_with(&folder.0.join("lake"), object),
+            Vec::<PathBuf>::new()
+        );
+    }
+    // The numbers of versions pass those that the lake has seen before the next sync.
+    let server = Server::start(&folder, &[], &variables);
+    create(&server, &ehr, &documents[6..9]);
+    assert_eq!(sync(), "names: 3 rows of 3 compositions");
+    server.stop();
+    restore(&folder);
+    let server = Server::start(&folder, &[], &variables);
+    create(&server, &ehr, &documents[8..12]);
+    server.stop();
+    let said = sync();
+    assert!(
+        said.contains("4 rows of 4 compositions, 3 removed"),
+        "{said}"
+    );
+    synced(&folder, "test.db", "fresh", &["--view", "names.aql"]);
+    let rows = |lake: &str| latest(&folder.0.join(lake), "names");
+    assert_eq!(rows("lake"), rows("fresh"));
+}
+
 /// Returns a composition of the sample with a name.
 fn named(name: &str) -> String {
     let mut document: Value = serde_json::from_str(&compositions(1)[0]).expect("JSON");
