@@ -300,6 +300,7 @@ impl<'l> Lake<'l> {
             lake: &self.before,
             identifiers,
             may_remove_all: self.options.allow_empty,
+            is_rebuild: self.options.rebuild,
             is_dry: self.options.dry_run,
             progress: &self.progress,
         }

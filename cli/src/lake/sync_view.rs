@@ -38,6 +38,8 @@ pub struct ViewSync<'v> {
     pub identifiers: Option<&'v Identifiers<'v>>,
     /// Whether all EHRs of the dataset may be removed.
     pub may_remove_all: bool,
+    /// Whether the dataset is written anew, without its earlier rows.
+    pub is_rebuild: bool,
     /// Whether nothing is written.
     pub is_dry: bool,
     /// The progress in rows.
@@ -243,7 +245,7 @@ impl ViewSync<'_> {
     /// that were removed physically from EHRs that exist.
     fn removed(&self, known: &Objects, touched: Option<&Touched>) -> Result<Removed, Failure> {
         // `touched` is present only if nothing but new versions changed since the last sync.
-        if touched.is_some() || known.ehrs() == 0 {
+        if touched.is_some() || known.ehrs() == 0 && !self.is_rebuild {
             return Ok(Removed::default());
         }
         let mut present = self.source.ehrs()?;
@@ -252,6 +254,7 @@ impl ViewSync<'_> {
             present = present.iter().map(|ehr| key.of_ehr(ehr)).collect();
         }
         let ehrs = known.absent_ehrs(&present);
+        // A rebuild begins without known EHRs, and replaces the rows of all.
         if known.ehrs() == ehrs.len() && !self.may_remove_all {
             self.check_lake(&present)?;
         }
@@ -300,12 +303,19 @@ impl ViewSync<'_> {
     fn check_lake(&self, present: &HashSet<String>) -> Result<(), Failure> {
         let mut absent = HashSet::new();
         for view in self.lake.values() {
-            let known = view.read_objects(self.storage)?;
+            let known = match view.read_objects(self.storage) {
+                // A rebuild repairs a damaged index.
+                Err(_) if self.is_rebuild => return Ok(()),
+                known => known?,
+            };
             let absent_of_view = known.absent_ehrs(present);
             if absent_of_view.len() < known.ehrs() {
                 return Ok(());
             }
             absent.extend(absent_of_view);
+        }
+        if absent.is_empty() {
+            return Ok(());
         }
         Err(Failure::Data(format!(
             "the data have none of the {} EHRs of the lake: are they the right data? --allow-empty removes all rows",
