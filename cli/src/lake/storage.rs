@@ -80,7 +80,9 @@ impl Storage {
         let store = store
             .map_err(|error| failure(&error))?
             // Deletions leave empty folders in place.
-            .with_automatic_cleanup(false);
+            .with_automatic_cleanup(false)
+            // After a power failure, the state names complete files only.
+            .with_fsync(true);
         // A dry run of a lake waits for no other sync only where there has never been one.
         let lock = match is_dry && !folder.join(LOCK).exists() {
             true => None,
