@@ -209,8 +209,10 @@ impl Storage {
     /// Writes a file whose bytes are in several parts, like [`Storage::write`].
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, or another sync has taken over the lock: it may have written a file
+    /// with this name.
     pub fn write_parts(&self, name: &str, parts: Vec<Vec<u8>>) -> Result<StoredFile, Failure> {
+        self.confirm_lock()?;
         let size = parts.iter().map(|part| part.len() as u64).sum();
         let key = self.key(name);
         let mut payload = PutPayloadMut::new();
