@@ -376,7 +376,10 @@ impl<R: Repository> Service<R> {
             true => failure.with_help("`findings=keep` imports documents in spite of their errors"),
             false => failure,
         })?;
-        let template_id = named.filter(|_| template.is_some()).map(str::to_owned);
+        // Objects of other kinds may have changed their templates in earlier releases.
+        let keeps_template = head.kind == ObjectKind::Composition || !keeps_findings;
+        let template_id = named.filter(|_| keeps_template && template.is_some());
+        let template_id = template_id.map(str::to_owned);
         let packed = match template {
             Some(template) => self.packed(version, &*template.known)?,
             None => self.packed(version, &NothingKnown)?,
