@@ -34,6 +34,7 @@ use super::call::{Call, IncomingRequest};
 use super::commit::{Change, ChangeSet, class_name};
 use super::committal::{Audit, CREATION, CommitMetadata, DELETED, MODIFICATION};
 use super::content::{CheckedDocument, ValidationLevel};
+use super::contribution::check_change_type;
 use super::document_class::Controlled;
 use super::document_class::kind_of;
 use super::error::Failure;
@@ -423,8 +424,8 @@ fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
 /// Returns the audit of a record: its own members, then its `audit`, then the committal headers.
 ///
 /// # Errors
-/// 400 for an unknown code, for an audit that a commit would refuse, for a deletion with data and
-/// any other change without.
+/// 400 for an unknown code, for an audit or a change type that a commit would refuse, for a deletion
+/// with data and any other change without.
 fn audit_of(call: &Call<'_>, record: &Record) -> Result<Audit, Failure> {
     let by_default = match (&record.data, &record.preceding) {
         (None, _) => DELETED,
@@ -434,15 +435,22 @@ fn audit_of(call: &Call<'_>, record: &Record) -> Result<Audit, Failure> {
     let sent = record.audit.as_ref().and_then(Tree::root);
     let sent = sent.map(CommitMetadata::of_audit).transpose();
     let sent = sent.map_err(|failure| failure.below("/audit"))?;
+    let headers = call.commit_headers()?;
+    let headers = match record.data {
+        Some(_) => headers.clone(),
+        // Headers are about all lines, and no other line is a deletion.
+        None => headers.without_codes(),
+    };
     let audit = CommitMetadata::of_codes(record.change.as_deref(), record.lifecycle.as_deref())?
         .before(sent.unwrap_or_default())
-        .or(call.commit_headers()?)
+        .or(&headers)
         .member_audit(by_default)?;
     if (audit.change_type == DELETED) != record.data.is_none() {
         return Err(Failure::bad_request(
             "a deletion must have no `data`, and every other change must have it",
         ));
     }
+    check_change_type(&audit, record.preceding.is_some(), "preceding")?;
     Ok(audit)
 }
 

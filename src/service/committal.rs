@@ -314,6 +314,15 @@ impl CommitMetadata {
         }
     }
 
+    /// Returns the metadata without change type and lifecycle state.
+    pub fn without_codes(&self) -> CommitMetadata {
+        CommitMetadata {
+            change_type: None,
+            lifecycle: None,
+            ..self.clone()
+        }
+    }
+
     /// Fills in missing attributes from another source, but not the change type: the change type of
     /// a version of another system does not determine how it changes the stored object.
     pub fn or_unless_type(self, other: &CommitMetadata) -> CommitMetadata {

@@ -192,7 +192,7 @@ impl<R: Repository> Service<R> {
         } else {
             CREATION
         })?;
-        check_change_type(&audit, preceding.is_some())?;
+        check_change_type(&audit, preceding.is_some(), "preceding_version_uid")?;
         let sent_data = root.get(Attr::DATA);
         let data = sent_data.filter(|_| audit.change_type != DELETED);
         let kind = match data {
@@ -295,14 +295,12 @@ fn common_change_type(changes: &[Change]) -> Code {
 }
 
 /// Checks that a creation has no preceding version, and that a change of an existing object has
-/// one.
-fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
+/// one. `member` is the member that names it.
+pub(super) fn check_change_type(audit: &Audit, follows: bool, member: &str) -> Result<(), Failure> {
     match (follows, audit.change_type) {
-        (true, CREATION) => Err(Failure::bad_request(
-            "a creation has no preceding_version_uid",
-        )),
+        (true, CREATION) => Err(Failure::bad_request(format!("a creation has no {member}"))),
         (false, change) if FOLLOWING.contains(&change.code) => Err(Failure::bad_request(format!(
-            "the change type `{}` needs a preceding_version_uid",
+            "the change type `{}` needs a {member}",
             change.rubric
         ))),
         _ => Ok(()),

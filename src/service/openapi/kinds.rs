@@ -63,6 +63,13 @@ const COMMITTAL_AT_ID: &[&str] = &[
     "openEHR-AUDIT_DETAILS.description",
     "openEHR-AUDIT_DETAILS.committer",
 ];
+/// Headers of a load of versions.
+const LOAD: &[&str] = &[
+    "openEHR-VERSION.lifecycle_state",
+    "openEHR-AUDIT_DETAILS.change_type",
+    "openEHR-AUDIT_DETAILS.description",
+    "openEHR-AUDIT_DETAILS.committer",
+];
 /// Headers of a bulk load.
 const BULK: &[&str] = &[
     "Idempotency-Key",
@@ -590,6 +597,7 @@ const KINDS: &[(Operation, Kind)] = &[
     (
         Operation::AdminLoad,
         Kind::new("load", "Load versions under fixed ids", &[200, 406, 409])
+            .headers(LOAD)
             .sends(&["application/json", "application/x-ndjson"])
             .gives(JSON),
     ),
