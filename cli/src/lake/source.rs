@@ -14,6 +14,7 @@ use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery, result_of};
 use crate::server_options::ServerOptions;
 use aqlite::aql::{self, Cell, Parameters, Plan, QueryOptions, ResultSet, Run};
+use aqlite::document::Number;
 use aqlite::rm::id::object_id_of;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -26,6 +27,9 @@ const DELETED: &str = "SELECT v/uid/value, v/commit_audit/time_committed/value
 
 /// The EHRs that queries of the population read.
 const EHRS: &str = "SELECT e/ehr_id/value FROM EHR e";
+
+/// Their number.
+const EHR_COUNT: &str = "SELECT COUNT(e/ehr_id/value) FROM EHR e";
 
 /// The subjects of EHRs, also those of earlier versions of their EHR_STATUS.
 const SUBJECTS: &str = "SELECT s/subject/external_ref/id/value
@@ -199,7 +203,7 @@ impl LakeSource {
         let result = match self {
             LakeSource::Database(database) => return database.ehrs(),
             LakeSource::Files(files) => files.answer(EHRS, None)?,
-            LakeSource::Server(server) => answer(server, EHRS)?,
+            LakeSource::Server(server) => listed_ehrs(server)?,
         };
         Ok(result.rows().filter_map(|row| text(row.get(0))).collect())
     }
@@ -444,4 +448,30 @@ pub fn object_and_version(uid: &str) -> (&str, u32) {
         .next()
         .and_then(|number| number.parse().ok());
     (object_id_of(uid), number.unwrap_or(1))
+}
+
+/// Returns the EHRs of a server.
+///
+/// # Errors
+/// If the server does not answer, or lists fewer EHRs than it has. A server of another vendor may
+/// limit results without saying so, and the rows of the other EHRs would be removed from the lake.
+fn listed_ehrs(server: &Repository) -> Result<ResultSet, Failure> {
+    // An aqlite server names its state, and says that rows are missing. They are counted first, so
+    // EHRs that are created meanwhile are only listed.
+    let counted = match server.state()? {
+        Some(_) => None,
+        None => Some(answer(server, EHR_COUNT)?),
+    };
+    let listed = answer(server, EHRS)?;
+    let count = counted.and_then(|counted| match counted.rows().next()?.get(0)? {
+        Cell::Number(Number::Token(digits)) => digits.parse::<usize>().ok(),
+        _ => None,
+    });
+    match count {
+        Some(count) if count > listed.len() => Err(Failure::Data(format!(
+            "the server lists {} of {count} EHRs, because it limits results: remove the limit, or the rows of the other EHRs would be removed",
+            listed.len()
+        ))),
+        _ => Ok(listed),
+    }
 }

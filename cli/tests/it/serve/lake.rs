@@ -5,6 +5,8 @@ use super::said;
 use super::server::{Folder, ITS, Server, compositions, text};
 use aqlite::service::Response;
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 
 const VIEW: &str = "SELECT c/name/value AS name, c/context/start_time/value AS at FROM EHR e CONTAINS COMPOSITION c";
@@ -177,6 +179,92 @@ fn lake_follows_a_database_that_was_restored() {
     synced(&folder, "test.db", "fresh", &["--view", "names.aql"]);
     let rows = |lake: &str| latest(&folder.0.join(lake), "names");
     assert_eq!(rows("lake"), rows("fresh"));
+}
+
+/// Starts a server in front of another one, like one of another vendor: it names no state, and lists
+/// one EHR at most. Returns its address.
+fn limited(authority: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let authority = authority.to_owned();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            forward(stream.expect("a connection"), &authority);
+        }
+    });
+    address
+}
+
+/// Answers the request of a connection.
+fn forward(mut stream: TcpStream, authority: &str) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a connection"));
+    let (mut head, mut length) = (String::new(), 0);
+    while reader.read_line(&mut head).expect("a line") > 2 {
+        let last = head.lines().last().unwrap_or_default().to_ascii_lowercase();
+        if let Some(value) = last.strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    let mut words = head.split(' ');
+    let (method, path) = (
+        words.next().expect("a method"),
+        words.next().expect("a path"),
+    );
+    let headers = [("Content-Type", "application/json")];
+    let answer = super::over_http::send(authority, method, path, &headers, &body);
+    let answer = answer.expect("an answer");
+    let mut result: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    if let Some(result) = result.as_object_mut() {
+        result.remove("meta");
+        let lists_ehrs =
+            String::from_utf8_lossy(&body).contains("SELECT e/ehr_id/value FROM EHR e");
+        if let Some(rows) = result.get_mut("rows").and_then(Value::as_array_mut)
+            && lists_ehrs
+        {
+            rows.truncate(1);
+        }
+    }
+    let text = result.to_string();
+    let head = format!(
+        "HTTP/1.1 {} OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        answer.status,
+        text.len()
+    );
+    stream.write_all((head + &text).as_bytes()).expect("sent");
+}
+
+#[test]
+fn server_that_lists_not_all_ehrs_removes_none() {
+    let folder = Folder::new("lake-limited");
+    let variables = [("AUTH", "none"), ("ADMIN", "true")];
+    let server = Server::start(&folder, &[], &variables);
+    server.store_templates();
+    let documents = compositions(4);
+    let ehrs = [server.create_ehr(), server.create_ehr()];
+    create(&server, &ehrs[0], &documents[..2]);
+    create(&server, &ehrs[1], &documents[2..]);
+    std::fs::write(folder.0.join("names.aql"), VIEW).expect("a file");
+    let view = ["--view", "names.aql"];
+    let url = limited(&server.authority);
+    assert_eq!(
+        synced(&folder, &url, "lake", &view),
+        "names: 4 rows of 4 compositions"
+    );
+    let output = folder.run(&[&["lake", "sync", "-d", &url, "--to", "lake"][..], &view].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(
+        said(&output).contains("the server lists 1 of 2 EHRs"),
+        "{}",
+        said(&output)
+    );
+    // A list of all EHRs is believed.
+    let answer = server.send("DELETE", &format!("{ITS}/admin/ehr/{}", ehrs[1]), "");
+    assert_eq!(answer.status, 204, "{}", text(&answer));
+    let report = synced(&folder, &url, "lake", &view);
+    assert!(report.contains("1 removed EHRs"), "{report}");
+    server.stop();
 }
 
 /// Returns a composition of the sample with a name.
