@@ -468,6 +468,51 @@ test("a query that is stopped does not end the upload of a file", () =>
     await settled(page);
   }));
 
+test("both texts of a guide are kept if its replacement is interrupted by an outage", () =>
+  controlled(async (page) => {
+    const sample = await readFile(
+      new URL("../../www/samples/early_warning_score.gdl2.json", import.meta.url),
+      "utf8",
+    );
+    const id = "Sample_early_warning_score.v1";
+    const stored = sample.replace("Early warning score", "Former score");
+    assert.notEqual(stored, sample);
+    outcome = ({ method, path, body }) => {
+      if (method === "DELETE") return { status: 204 };
+      if (method === "POST" && path.endsWith("/definition/gdl")) return away["503"]();
+      if (path.endsWith("/definition/gdl"))
+        return { status: 200, body: JSON.stringify([{ guide_id: id, concept: "Score" }]) };
+      if (path.includes("/definition/gdl/")) return { status: 200, body: stored };
+      return healthy({ method, path, body });
+    };
+    await choose(page, "own");
+    await page.click("#tab-guide");
+    await page
+      .locator("#guide-file")
+      .setInputFiles([
+        { name: "score.gdl2.json", mimeType: "application/json", buffer: Buffer.from(sample) },
+      ]);
+    await page.click("#guide-about-tab");
+    await page.click("#store-guide");
+    await page.locator("dialog[open] button", { hasText: /^Replace$/ }).click();
+    const messages = page.locator("#guide-messages");
+    await expect(messages).toContainText("neither text could be stored");
+    const draft = () =>
+      page.evaluate(
+        (id) =>
+          Object.entries(localStorage)
+            .filter(([key]) => key.startsWith("aqlite-guide ") && key.endsWith(id))
+            .map(([, text]) => JSON.parse(text).text),
+        id,
+      );
+    assert.deepEqual(await draft(), [sample]);
+    await page.click("#guide-undo");
+    await expect(messages).toContainText("is back");
+    assert.deepEqual(await draft(), [stored]);
+    await page.click("#guide-undo");
+    await expect.poll(draft).toEqual([sample]);
+  }));
+
 test("with a server selected, the data of this browser cannot change", () =>
   controlled(async (page) => {
     const call = await caller(page);

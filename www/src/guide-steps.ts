@@ -7,6 +7,12 @@ import { idOf, nextVersion } from "./guide-outline";
 import { texts } from "./texts";
 import { Fault, reasonOf } from "./fault";
 
+/** Returns the text of a guide that a failed step removed and could not store again. */
+function lostText(error: unknown): string | null {
+  const { key, values } = (error as Partial<Fault>).fault ?? {};
+  return key === "guideLost" ? String(values?.["former"]) : null;
+}
+
 /** The selected guide. */
 export interface Current {
   /** The id in the list of guides. */
@@ -72,9 +78,25 @@ export class GuideSteps {
         return former;
       });
     } catch (error) {
-      this.say(texts.guide.notDone({ reason: reasonOf(error) }), true);
+      const words = texts.guide.notDone({ reason: reasonOf(error) });
+      const lost = lostText(error);
+      if (remove === null || add === null || lost === null) this.say(words, true);
+      else {
+        // Neither text is stored now. One becomes the draft, and the button has the other.
+        if (!this.#host.draft(remove)) this.#host.keep(remove, remove, add);
+        this.say(words, true, () => void this.#swapDraft(remove, lost));
+      }
       return undefined;
     }
+  }
+
+  /** Replaces the text of a draft. Undo makes the replaced text the draft again. */
+  async #swapDraft(id: string, text: string): Promise<void> {
+    const own = this.#host.draft(id);
+    this.#host.keep(id, own?.title ?? id, text);
+    await this.#host.select(id);
+    const undo = own && (() => void this.#swapDraft(id, own.text));
+    this.say(texts.guide.draftRestored({ id }), false, undo);
   }
 
   /** Stores the text under its id. A stored guide with this id is replaced, after a confirmation. */

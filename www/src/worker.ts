@@ -392,7 +392,7 @@ async function exchanged(
   } catch (error) {
     if (former !== null)
       await send("POST", "definition/gdl", former, type).catch(() => {
-        throw new Fault("guideLost", { id: remove ?? "" });
+        throw new Fault("guideLost", { id: remove ?? "", former });
       });
     throw error;
   }

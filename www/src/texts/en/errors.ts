@@ -20,7 +20,8 @@ export const errors = {
     `no template has the root \`${root}\` of this FLAT or STRUCTURED document`,
   templatesOfRoot: ({ templates, root }: { templates: string; root: string }) =>
     `the templates ${templates} have the root \`${root}\`: write the id of one into the name of the file`,
-  guideLost: ({ id }: { id: string }) => `${id} was removed, and neither text could be stored`,
+  guideLost: ({ id }: { id: string; former: string }) =>
+    `${id} was removed, and neither text could be stored`,
   noAnswer: ({ base }: { base: string }) =>
     `no answer from ${base}: is it running, and does it allow requests from this page (CORS)?`,
   ownData: ({ base }: { base: string }) =>
