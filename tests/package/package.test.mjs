@@ -650,6 +650,31 @@ test("a long journal is compacted, and deleted data are in no file", async () =>
   last.close();
 });
 
+test("a deletion whose module fails before its texts are erased is not acknowledged", async () => {
+  const set = { name: "ward", folder: join(house, "unerased"), admin: true };
+  const repository = await aqlite.Repository.open(set);
+  const ehr = await repository.createEhr();
+  const { randomUUID } = crypto;
+  const { slice } = Uint8Array.prototype;
+  const restored = () => {
+    crypto.randomUUID = randomUUID;
+    Uint8Array.prototype.slice = slice;
+  };
+  // The second id is the name of the checkpoint.
+  crypto.randomUUID = () => {
+    crypto.randomUUID = () => {
+      Uint8Array.prototype.slice = () => {
+        throw new WebAssembly.RuntimeError("unreachable");
+      };
+      return randomUUID.call(crypto);
+    };
+    return randomUUID.call(crypto);
+  };
+  const deleting = repository.request({ method: "DELETE", path: `admin/ehr/${ehr}` });
+  await assert.rejects(deleting.finally(restored), { code: "PANIC" });
+  repository.close();
+});
+
 test("a process that dies during a write leaves whole requests", async () => {
   const folder = join(house, "killed");
   const writer = `import { Repository } from "aqlite";

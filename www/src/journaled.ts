@@ -5,7 +5,7 @@ import type { Samples } from "./protocol";
 import { Repository } from "aqlite-wasm";
 import { Damaged, type DataSets, type Journal, type Piece, type Stored } from "./persist";
 import { exclusively } from "./storage";
-import { beforeSlices, behindSlices, nextTask } from "./slices";
+import { beforeSlices, behindSlices, fatal, nextTask } from "./slices";
 import { Fault, reasonOf } from "./fault";
 
 /** An answer of the REST interface. */
@@ -320,6 +320,12 @@ export class JournaledRepository {
     await this.follow();
   }
 
+  /** The write is stored, but its texts could not be erased now. A later checkpoint erases them. */
+  #eraseLater(error: unknown): void {
+    if (fatal(error)) throw error;
+    this.#later();
+  }
+
   async #keep(): Promise<void> {
     const line = this.#call(() => this.repository.take_journal_line());
     if (!line) return;
@@ -329,8 +335,7 @@ export class JournaledRepository {
       this.#journal.forget();
       throw new NotStored("notStored", { reason: reasonOf(error) });
     }
-    // The write is stored. If its texts cannot be erased now, a later checkpoint erases them.
-    if (this.#holdsDeleted) await this.#erase().catch(() => this.#later());
+    if (this.#holdsDeleted) await this.#erase().catch((error: unknown) => this.#eraseLater(error));
     else if (this.#journal.isLong) this.#later();
   }
 

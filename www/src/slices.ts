@@ -13,12 +13,14 @@ export interface Steps {
  */
 const SLICE = 10;
 
-/** Whether an error makes the instance unusable: its memory is in an unknown state. */
+/**
+ * Whether an error, or its cause, makes the instance unusable: its memory is in an unknown state.
+ */
 export function fatal(error: unknown): boolean {
   return (
     error instanceof WebAssembly.RuntimeError ||
     error instanceof RangeError ||
-    (error instanceof Error && error.name === "Panic")
+    (error instanceof Error && (error.name === "Panic" || fatal(error.cause)))
   );
 }
 
