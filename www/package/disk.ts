@@ -99,7 +99,10 @@ class DiskFolder implements Folder {
     }
   }
 
-  /** Writes a new file beside the old one, and renames it to replace the old one once it is on the disk. */
+  /**
+   * Writes a new file beside the old one, and renames it to replace the old one once it is on the
+   * disk.
+   */
   async replace(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
     await writeFile(`${path}.new`, bytes, { flush: true } as object);
@@ -152,14 +155,15 @@ class DiskRoot extends DiskFolder implements Root {
 }
 
 /**
- * Creates a file with the number of the process that uses the folder, and an id. The file of a process
- * that no longer exists is replaced. Returns the function that removes the file.
+ * Creates a file with the number and the start of the process that uses the folder, and an id. The
+ * file of a process that no longer exists is replaced. Returns the function that removes the file.
  */
 async function lock(path: string): Promise<() => void> {
-  const own = `${process.pid} ${crypto.randomUUID()}`;
+  const { at, boot } = await processStart();
+  const own = [process.pid, at, boot, crypto.randomUUID()].join(" ");
   while (!(await created(path, own))) {
     const found = await readFile(path, "utf8").catch(unlessMissing(null));
-    if (found !== null && !(await isStale(path, found))) throw isLocked(path, found);
+    if (found !== null && !(await isStale(found))) throw isLocked(path, found);
     if (found !== null) await removeStale(path, found);
   }
   // Handlers of the event `exit` must be synchronous.
@@ -171,26 +175,47 @@ async function lock(path: string): Promise<() => void> {
   return unlock;
 }
 
-/** Creates a file. Returns false if it exists. */
+/** Creates a file, which has its content from the beginning. Returns false if it exists. */
 async function created(path: string, content: string): Promise<boolean> {
+  const whole = `${path}.${crypto.randomUUID()}`;
+  await writeFile(whole, content);
   try {
-    await writeFile(path, content, { flag: "wx" });
+    // Some file systems have no links.
+    await link(whole, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "EEXIST") throw error;
+      return writeFile(path, content, { flag: "wx" });
+    });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw error;
+  } finally {
+    await rm(whole, { force: true });
   }
 }
 
 /**
- * Whether the process that created the lock no longer exists. A process of a container often has the
- * number of the former one. The lock is older than this process then.
+ * The start of this process in seconds of a clock that nobody sets, and the id of the start of the
+ * machine, with which that clock began. Linux alone has the id.
  */
-async function isStale(path: string, content: string): Promise<boolean> {
-  const owner = Number.parseInt(content, 10);
+async function processStart(): Promise<{ at: number; boot: string }> {
+  const at = Number(process.hrtime.bigint()) / 1e9 - process.uptime();
+  const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "");
+  return { at, boot: boot.trim() || "-" };
+}
+
+/** The maximum difference in seconds between two readings of the start of one process. */
+const SAME_START = 1;
+
+/**
+ * Whether the process that created the lock no longer exists. A process of a container often has the
+ * number of the former one, but another start.
+ */
+async function isStale(content: string): Promise<boolean> {
+  const [owner = 0, at = NaN] = content.split(" ", 2).map(Number);
   if (owner !== process.pid) return !isRunning(owner);
-  const begun = Date.now() - 1000 * process.uptime();
-  return stat(path).then(({ mtimeMs }) => mtimeMs < begun, unlessMissing(false));
+  const own = await processStart();
+  return content.split(" ")[2] !== own.boot || !(Math.abs(at - own.at) < SAME_START);
 }
 
 /**
