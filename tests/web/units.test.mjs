@@ -447,9 +447,10 @@ function folderInPlace(write) {
 }
 
 test("data sets are read if the replacement of their index in place broke off", async () => {
-  let isBroken = false;
+  /** The name of the file at whose next write the tab is closed. */
+  let broken = "index.json.new";
   const root = folderInPlace((name) => {
-    if (isBroken && name === "index.json") throw new Error("the tab was closed");
+    if (broken === name) throw new Error("the tab was closed");
   });
   globalThis.FileSystemFileHandle = class {
     createSyncAccessHandle() {}
@@ -461,11 +462,20 @@ test("data sets are read if the replacement of their index in place broke off", 
     return (await sets.list()).map(({ name }) => name);
   };
   const sets = await DataSets.open(await opfs("aqlite"));
+  await assert.rejects(sets.create("Ward 6"), /closed/);
+  assert.deepEqual(await names(), []);
+  // An earlier release left this.
+  await root.getFileHandle("index.json", { create: true });
+  assert.deepEqual(await names(), []);
+  broken = "";
   await sets.create("Ward 7");
-  isBroken = true;
+  broken = "index.json";
   await assert.rejects(sets.create("Ward 8"), /closed/);
   assert.deepEqual((await names()).sort(), ["Ward 7", "Ward 8"]);
-  isBroken = false;
+  broken = "index.json.new";
+  await assert.rejects(sets.create("Ward 9"), /closed/);
+  assert.deepEqual((await names()).sort(), ["Ward 7", "Ward 8"]);
+  broken = "";
   const { getFileHandle } = root;
   root.getFileHandle = async (...given) => ({ getFile: (await getFileHandle(...given)).getFile });
   const reading = await DataSets.open(await opfs("aqlite"));

@@ -108,6 +108,7 @@ const UNDOABLE = 600_000;
 /** The minimum bytes of a journal after the last checkpoint at which another checkpoint is due. */
 const LONG = 2 << 20;
 const INDEX = "index.json";
+const INDEX_COPY = `${INDEX}${COPY}`;
 const NEWLINE = 10;
 /** The number of bytes that are read or written at once. */
 const PIECE = 4 << 20;
@@ -290,15 +291,27 @@ export class DataSets {
     return exclusively("aqlite/write", run).finally(this.#changed);
   }
 
-  async #index(): Promise<Index> {
-    if ((await this.#root.size(INDEX)) < 0) return { format: FORMAT, current: null, sets: {} };
-    const index = await this.#indexIn(INDEX).catch((error: unknown) => {
-      if (error instanceof SyntaxError) return this.#indexIn(`${INDEX}${COPY}`);
-      throw error;
+  /**
+   * Returns the index. If its replacement broke off, it is that of the copy. With `restores`, it is
+   * then written back: an edit begins with the copy, which must not be the only complete one.
+   */
+  async #index(restores = false): Promise<Index> {
+    if (await this.#isNew()) return { format: FORMAT, current: null, sets: {} };
+    const index = await this.#indexIn(INDEX).catch(async (error: unknown) => {
+      if (!(error instanceof SyntaxError)) throw error;
+      const copy = await this.#indexIn(INDEX_COPY);
+      if (restores) await this.#root.write(INDEX, 0, await this.#root.read(INDEX_COPY, 0));
+      return copy;
     });
     if (index.format !== FORMAT && index.format !== WITH_CHECKPOINTS)
       throw new Fault("otherRelease");
     return index;
+  }
+
+  /** Whether no index was ever complete: it is absent, or empty without a copy. */
+  async #isNew(): Promise<boolean> {
+    const size = await this.#root.size(INDEX);
+    return size < 0 || (size === 0 && (await this.#root.size(INDEX_COPY)) <= 0);
   }
 
   async #indexIn(name: string): Promise<Index> {
@@ -307,7 +320,7 @@ export class DataSets {
 
   #edit<T>(change: (index: Index) => T): Promise<T> {
     return exclusively("aqlite/index", async () => {
-      const index = await this.#index();
+      const index = await this.#index(true);
       const result = change(index);
       // A release without checkpoints would read a shortened journal as the whole content. The higher
       // version makes such a release refuse the index.

@@ -104,9 +104,10 @@ class OpfsFolder implements Folder {
 
   replace(name: string, bytes: Uint8Array): Promise<void> {
     return exclusively(FILES, async () => {
-      const file = await this.#file(name, true);
-      if ("createWritable" in file) return this.#swap(file, 0, bytes);
-      // Safari before version 26 can only write in place.
+      if ("createWritable" in FileSystemFileHandle.prototype)
+        return this.#swap(await this.#file(name, true), 0, bytes);
+      // Safari before version 26 can only write in place. The file itself is opened after the copy is
+      // complete, because opening creates an absent one.
       await this.#write(`${name}${COPY}`, 0, bytes);
       return this.#write(name, 0, bytes);
     });
