@@ -115,6 +115,28 @@ test("writes of another tab are drawn", () =>
     await page.getByLabel("Name of Ward 9", { exact: true }).waitFor();
   }));
 
+test("the browser is asked once to keep the data, after a write to the open data set", () =>
+  onOrigin(async (page, call) => {
+    const [first] = await call("sets", null);
+    const { set } = await call("createSet", "Ward 7");
+    await call("newEhr", null);
+    await call("openSet", first.id);
+    await page.reload();
+    await ready(page);
+    await page.evaluate(() => {
+      globalThis.asked = 0;
+      navigator.storage.persist = async () => ((globalThis.asked += 1), true);
+    });
+    const again = await caller(page);
+    const drawn = (many) => page.locator("#state-text", { hasText: `${many} patient` }).waitFor();
+    await again("openSet", set.id);
+    await drawn("1");
+    assert.equal(await page.evaluate(() => globalThis.asked), 0);
+    await again("newEhr", null);
+    await drawn("2");
+    assert.equal(await page.evaluate(() => globalThis.asked), 1);
+  }));
+
 /** Opens a page whose worker gets an error of this name in place of the storage. */
 async function withoutStorage(name, use) {
   const error = `Promise.reject(new DOMException("no storage", "${name}"))`;

@@ -294,18 +294,19 @@ async function refresh(): Promise<void> {
   }
 }
 
-/** The number of own writes at the first drawing; `null` before it. */
-let writesBefore: number | null = null;
+/** The least number of own writes of each data set that was drawn. */
+const writesBefore = new Map<string, number>();
 let isStorageNamed = false;
 
 /**
  * Asks the browser once to keep the data after an own write. If they are in memory only, a notice
  * says so.
  */
-function keepData({ place, isKept, added }: Contents): void {
-  if (place !== null) return;
-  writesBefore ??= added;
-  if (isStorageNamed || (isKept && added <= writesBefore)) return;
+function keepData({ set, isKept, added }: Contents): void {
+  if (set === null) return;
+  const before = Math.min(writesBefore.get(set.id) ?? added, added);
+  writesBefore.set(set.id, before);
+  if (isStorageNamed || (isKept && added === before)) return;
   isStorageNamed = true;
   if (isKept) void navigator.storage.persist().catch(() => false);
   else notify(texts.frame.notKept, texts.frame.notKeptAbout);
