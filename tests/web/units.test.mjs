@@ -317,6 +317,8 @@ test("a file is read in its encoding, and refused if it has another", async () =
   assert.equal(await read("\uFEFF", xml("utf-8")), xml("UTF-8"));
   assert.equal(await read(latin(xml("ISO-8859-1"))), xml("UTF-8"));
   assert.equal(await read(wide(xml("ISO-8859-1"))), xml("UTF-8"));
+  assert.equal(await read(wide(xml("UTF-16"))), xml("UTF-8"));
+  assert.equal(await read(xml("utf-16le")), xml("UTF-8"));
   assert.equal(await read(wide('{"a":"°"}').swap16()), '{"a":"°"}');
   await assert.rejects(read(latin('{"a":"°"}')), /cannot be read as UTF-8/);
   await assert.rejects(read(latin(xml("UTF-8"))), /cannot be read as UTF-8/);

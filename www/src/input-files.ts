@@ -71,8 +71,10 @@ const MARKS: [string, number[]][] = [
   ["UTF-16BE", [0xfe, 0xff]],
 ];
 
-/** The declaration of an XML document up to the name of its encoding, which is of 8 bits. */
-const DECLARED = /^(<\?xml\s[^>]*?\bencoding\s*=\s*["'])(?!utf-16)([\w.:-]+)/i;
+/** The declaration of an XML document up to the name of its encoding. */
+const DECLARED = /^(<\?xml\s[^>]*?\bencoding\s*=\s*["'])([\w.:-]+)/i;
+/** The encodings whose declaration cannot be read as text of 8 bits: such a text has another one. */
+const WIDE = /^utf-16/i;
 
 /**
  * Decodes a text by its byte order mark, or by the declaration of an XML document, or as UTF-8. A
@@ -82,7 +84,8 @@ const DECLARED = /^(<\?xml\s[^>]*?\bencoding\s*=\s*["'])(?!utf-16)([\w.:-]+)/i;
 function decoded(bytes: Uint8Array): string {
   const [mark] = MARKS.find(([, start]) => start.every((byte, at) => bytes[at] === byte)) ?? [];
   const start = String.fromCharCode(...bytes.subarray(0, 200));
-  const encoding = mark ?? DECLARED.exec(start)?.[2] ?? "UTF-8";
+  const declared = DECLARED.exec(start)?.[2] ?? "UTF-8";
+  const encoding = mark ?? (WIDE.test(declared) ? "UTF-8" : declared);
   try {
     const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
     return text.replace(DECLARED, "$1UTF-8");
