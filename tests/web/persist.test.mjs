@@ -166,6 +166,7 @@ test("data in memory are not said to be kept, and a failure of the storage is re
     });
   await withoutStorage("InvalidStateError", async (page) => {
     await expect(page.locator("#state[data-state=bad]")).toContainText("no storage");
+    await expect(page.locator("#destination")).toHaveText("");
   });
   await onOrigin(async (page) => {
     await page.click("#tab-data");

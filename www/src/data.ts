@@ -153,6 +153,8 @@ export class DataPanel {
   readonly #adding = new Work();
   /** The content that was drawn last; `null` if it could not be read. */
   #contents: Contents | null = null;
+  /** Whether this browser keeps the data; `null` while unknown. */
+  #isKept: boolean | null = null;
   /** The address of the selected server, or `null` for this browser. */
   #where: string | null = null;
   readonly #forget = h("button", { id: "start-over", type: "button" }, texts.data.startOver);
@@ -297,7 +299,8 @@ console.table((await answer.json()).rows);`;
       [texts.data.compositions, count.format(contents.compositions)],
       ...(contents.place === null ? local : []),
     ];
-    this.#showPlace(contents.place, contents.isKept);
+    if (contents.place === null) this.#isKept = contents.isKept;
+    this.#showPlace(contents.place);
     this.#contents = contents;
     this.#offerAgain(contents);
     this.#fate.textContent = effectOnPatients(contents);
@@ -330,7 +333,7 @@ console.table((await answer.json()).rows);`;
   }
 
   /** Shows the source: the address of a server, or `null` for this browser. */
-  #showPlace(place: string | null, isKept: boolean): void {
+  #showPlace(place: string | null): void {
     this.#place.textContent =
       place === null ? texts.data.repository : texts.data.repositoryAt({ place });
     this.#sampleForm.hidden = place !== null;
@@ -340,25 +343,26 @@ console.table((await answer.json()).rows);`;
       this.#endOffers();
     }
     this.#where = place;
-    this.#showDestination(place, isKept);
+    this.#showDestination(place);
   }
 
   /** Shows the destination of files before they are dropped. */
-  #showDestination(place: string | null, isKept: boolean): void {
+  #showDestination(place: string | null): void {
     if (place === null) {
-      this.#destination.replaceChildren(isKept ? texts.data.staysHere : texts.data.notKept);
+      const kept = this.#isKept ? texts.data.staysHere : texts.data.notKept;
+      this.#destination.replaceChildren(this.#isKept === null ? "" : kept);
       this.#drop.textContent = texts.data.drop;
     } else {
       this.#destination.replaceChildren(...quoted(texts.data.sentTo({ place })));
       const host = URL.canParse(place) ? new URL(place).host : place;
       this.#drop.textContent = texts.data.dropTo({ host });
     }
-    this.#destination.classList.toggle("away", place !== null || !isKept);
+    this.#destination.classList.toggle("away", place !== null || this.#isKept === false);
   }
 
   /** Shows that the source does not answer, so its content is unknown. */
   unknown(place: string | null): void {
-    this.#showPlace(place, this.#contents?.isKept ?? true);
+    this.#showPlace(place);
     this.#contents = null;
     this.#fate.textContent = "";
     this.#facts.replaceChildren(
