@@ -5,11 +5,12 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-/** Loads a module of the page. */
-async function load(name) {
-  const entry = fileURLToPath(new URL(`../../www/src/${name}.ts`, import.meta.url));
+/** Loads modules of the page, which share the modules that they import. */
+async function load(...names) {
+  const contents = names.map((name) => `export * from "./${name}";`).join("");
+  const resolveDir = fileURLToPath(new URL("../../www/src", import.meta.url));
   const { outputFiles } = await build({
-    entryPoints: [entry],
+    stdin: { contents, resolveDir },
     bundle: true,
     write: false,
     format: "esm",
@@ -342,6 +343,26 @@ test("the format of a document is known by its content", () => {
   });
   for (const other of [{}, { a: 1 }, { "a/b": 1, "c/d": 2 }])
     assert.throws(() => destinationOf(other), /expected a template/);
+});
+
+test("an excluded limit of a template is outside, and said to be excluded", async () => {
+  const { hintsFrom, isOutside, setTexts } = await load("guide-hints", "texts");
+  setTexts((await load("texts/en")).texts);
+  const hint = (range) => {
+    const inputs = [{ suffix: "unit", list: [{ value: "kPa", validation: { range } }] }];
+    const tree = { rmType: "DV_QUANTITY", aqlPath: "/content[m]/items[at0001]/value", inputs };
+    const bindings = [{ model_id: "m", elements: [{ id: "gt0001", path: "/items[at0001]" }] }];
+    return hintsFrom([{ tree }], { bindings }, "en").get("gt0001");
+  };
+  const outside = (range) => [0, 9, 10, 99].filter((n) => isOutside(`${n},kPa`, hint(range)));
+  const both = { min: 0, minOp: ">=", max: 10, maxOp: "<" };
+  assert.deepEqual(outside(both), [10, 99]);
+  assert.equal(hint(both).words, "at least 0 and less than 10 kPa");
+  assert.deepEqual(outside({ min: 0, minOp: ">" }), [0]);
+  assert.equal(hint({ min: 0, minOp: ">" }).words, "more than 0 kPa");
+  assert.deepEqual(outside({ ...both, maxOp: "<=" }), [99]);
+  assert.equal(hint({ ...both, maxOp: "<=" }).words, "0 to 10 kPa");
+  assert.deepEqual([outside({}), hint({}).words], [[], ""]);
 });
 
 test("a query with any content is printed as a program", () => {

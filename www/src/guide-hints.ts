@@ -27,21 +27,30 @@ type Range = NonNullable<NonNullable<WebInput["validation"]>["range"]>;
 /** Whether the number of a literal, such as `140,mm[Hg]` or `3`, is out of the range of its unit. */
 export function isOutside(literal: string, { ranges }: Hint): boolean {
   const [amount = "", unit = ""] = literal.split(",").map((part) => part.trim());
-  const { min, max } = ranges.get(unit) ?? {};
-  const is = (limit: number | string | undefined, beyond: (limit: number) => boolean) =>
-    limit !== undefined && beyond(Number(limit));
-  return is(min, (least) => Number(amount) < least) || is(max, (most) => Number(amount) > most);
+  const { min = -Infinity, minOp, max = Infinity, maxOp } = ranges.get(unit) ?? {};
+  const [value, least, most] = [Number(amount), Number(min), Number(max)];
+  return (
+    value < least ||
+    value > most ||
+    (value === least && minOp === ">") ||
+    (value === most && maxOp === "<")
+  );
 }
 
-function inWords({ min, max }: Range, unit: string): string {
-  if (min === undefined && max === undefined) return "";
-  const words =
-    max === undefined
-      ? texts.guideForm.atLeast({ min: String(min) })
-      : min === undefined
-        ? texts.guideForm.atMost({ max: String(max) })
-        : texts.guideForm.range({ min: String(min), max: String(max) });
-  return unit ? `${words} ${unit}` : words;
+function inWords(range: Range, unit: string): string {
+  const words = limitsInWords(range);
+  return words && unit ? `${words} ${unit}` : words;
+}
+
+function limitsInWords({ min, minOp, max, maxOp }: Range): string {
+  const { range, both, atLeast, moreThan, atMost, lessThan } = texts.guideForm;
+  const [least, most] = [String(min), String(max)];
+  if (min !== undefined && max !== undefined && minOp !== ">" && maxOp !== "<")
+    return range({ min: least, max: most });
+  const lower = minOp === ">" ? moreThan({ min: least }) : atLeast({ min: least });
+  const upper = maxOp === "<" ? lessThan({ max: most }) : atMost({ max: most });
+  if (min === undefined) return max === undefined ? "" : upper;
+  return max === undefined ? lower : both({ lower, upper });
 }
 
 /** Returns the constraints of one node. */

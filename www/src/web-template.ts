@@ -11,7 +11,11 @@ export interface WebOption {
 
 interface WebRange {
   min?: number | string;
+  /** `>` excludes the limit. */
+  minOp?: ">" | ">=";
   max?: number | string;
+  /** `<` excludes the limit. */
+  maxOp?: "<" | "<=";
 }
 
 /** One control of a node. */

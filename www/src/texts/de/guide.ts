@@ -88,7 +88,10 @@ export const guideForm: Texts["guideForm"] = {
   time: "Zeitpunkt der Auswertung",
   timeEmpty: "Leer: jetzt",
   atLeast: ({ min }) => `mindestens ${min}`,
+  moreThan: ({ min }) => `größer als ${min}`,
   atMost: ({ max }) => `höchstens ${max}`,
+  lessThan: ({ max }) => `kleiner als ${max}`,
+  both: ({ lower, upper }) => `${lower} und ${upper}`,
   range: ({ min, max }) => `${min} bis ${max}`,
   outside: ({ ranges }) => `außerhalb des Bereichs: ${ranges}`,
 };

@@ -87,7 +87,10 @@ export const guideForm = {
   time: "Time of evaluation",
   timeEmpty: "Empty: now",
   atLeast: ({ min }: { min: string }) => `at least ${min}`,
+  moreThan: ({ min }: { min: string }) => `more than ${min}`,
   atMost: ({ max }: { max: string }) => `at most ${max}`,
+  lessThan: ({ max }: { max: string }) => `less than ${max}`,
+  both: ({ lower, upper }: { lower: string; upper: string }) => `${lower} and ${upper}`,
   range: ({ min, max }: { min: string; max: string }) => `${min} to ${max}`,
   outside: ({ ranges }: { ranges: string }) => `out of range: ${ranges}`,
 };

@@ -87,7 +87,10 @@ export const guideForm: Texts["guideForm"] = {
   time: "Tidpunkt för utvärderingen",
   timeEmpty: "Tomt: nu",
   atLeast: ({ min }) => `minst ${min}`,
+  moreThan: ({ min }) => `större än ${min}`,
   atMost: ({ max }) => `högst ${max}`,
+  lessThan: ({ max }) => `mindre än ${max}`,
+  both: ({ lower, upper }) => `${lower} och ${upper}`,
   range: ({ min, max }) => `${min} till ${max}`,
   outside: ({ ranges }) => `utanför intervallet: ${ranges}`,
 };
