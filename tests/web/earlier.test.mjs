@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { accessible, answered, browse, expect, open, ready, run, settled } from "./page.mjs";
 import { visit, write } from "./page.mjs";
-import { built } from "./page.mjs";
+import { built, caller } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
@@ -136,9 +136,32 @@ test("steps of data sets keep the focus", () =>
     await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
     await settled(page);
     await expect(page.locator(".restore")).toBeFocused();
+    const call = await caller(page);
+    await call("newEhr", null);
+    await expect(page.locator(".facts dt:text-is('Own writes') + dd")).toHaveText("1");
+    await settled(page);
+    await expect(page.locator(".restore")).toBeFocused();
     await page.keyboard.press("Enter");
     await settled(page);
     await expect(page.getByLabel("Name of Ward 7")).toBeFocused();
+  }));
+
+test("the undo of a removed data set ends when the data set is erased", () =>
+  visit(browser, server.address, async (page) => {
+    await page.clock.install();
+    await page.reload();
+    await ready(page);
+    const call = await caller(page);
+    const [first] = await call("sets", null);
+    const { set } = await call("createSet", "Ward 7");
+    await call("openSet", first.id);
+    await call("removeSet", set.id);
+    await page.click("#tab-data");
+    await page.locator(".restore").waitFor();
+    await page.clock.fastForward("09:00");
+    await expect(page.locator(".restore")).toHaveCount(1);
+    await page.clock.fastForward("01:01");
+    await expect(page.locator(".restore")).toHaveCount(0);
   }));
 
 test("values of parameters return with their names", () =>

@@ -162,9 +162,10 @@ export class Local {
     this.#erasing = setTimeout(() => void this.#erase(), wait);
   }
 
-  /** Returns the removed data sets that can still be restored, the latest first. */
-  removed(): Promise<RemovedSet[]> {
-    return this.sets.removed(Date.now() - RESTORABLE);
+  /** Returns the removed data sets that can still be restored, the earliest first. */
+  async removed(): Promise<RemovedSet[]> {
+    const removed = await this.sets.removed(Date.now() - RESTORABLE);
+    return removed.map(({ id, name, at }) => ({ id, name, until: at + RESTORABLE }));
   }
 
   /** Removes a data set from the list. It can be restored for a while. */

@@ -24,7 +24,7 @@
 // stay, so that a damaged checkpoint loses nothing. So do those from which the writes of the last ten
 // minutes can be undone. Segments before the oldest starting point are removed.
 import { COPY, exclusively, type Folder, type Reader, type Root } from "./storage";
-import type { DataSet, Samples, RemovedSet } from "./protocol";
+import type { DataSet, Samples } from "./protocol";
 import { Fault } from "./fault";
 
 /** The entry of a data set in the index. */
@@ -245,14 +245,14 @@ export class DataSets {
     return found.sort((a, b) => b.at - a.at)[0] ?? null;
   }
 
-  /** Returns the sets that the user removed from the list since a time, the latest first. */
-  async removed(since: number): Promise<RemovedSet[]> {
+  /** Returns the sets that the user removed from the list since a time, the earliest first. */
+  async removed(since: number): Promise<{ id: string; name: string; at: number }[]> {
     const { sets } = await this.#index();
     return Object.entries(sets)
       .flatMap(([id, { name, discarded: at = 0, replacedBy }]) =>
         at > since && replacedBy === undefined ? [{ id, name, at }] : [],
       )
-      .sort((a, b) => b.at - a.at);
+      .sort((a, b) => a.at - b.at);
   }
 
   /**

@@ -43,8 +43,8 @@ export interface DataSet {
 export interface RemovedSet {
   id: string;
   name: string;
-  /** The time of the removal, in milliseconds since 1970. */
-  at: number;
+  /** The time until which it can be restored, in milliseconds since 1970. */
+  until: number;
 }
 
 /** The content of a repository. */

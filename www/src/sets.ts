@@ -49,6 +49,8 @@ export class SetsCard {
   });
   /** The removed data sets that can be restored. */
   readonly #removed = h("ul", { class: "sets-removed", "aria-live": "polite" });
+  /** The lines of these data sets, with the timers that end them. */
+  readonly #offers = new Map<string, { element: HTMLElement; timer: number }>();
   readonly #said = h("p", { class: "messages", "aria-live": "polite" });
   readonly #work = new Work();
   /** Moves a lost focus after the data sets are drawn again; `null` without need. */
@@ -180,18 +182,36 @@ export class SetsCard {
     this.#wanted = () => focusIfLost(this.#removed.querySelector<HTMLElement>(`[data-id="${id}"]`));
   }
 
-  /** Draws the removed data sets, each with its undo, which other steps do not end. */
+  /**
+   * Draws the removed data sets, the latest first, each with its undo, which other steps do not end.
+   * Lines that remain are not drawn again, because one may have the focus.
+   */
   async #drawRemoved(): Promise<void> {
     const removed = await this.#engine.call("removedSets", null);
-    const line = ({ id, name }: RemovedSet) => {
-      const restore = () =>
-        void this.#do(texts.sets.restoring, () => this.#engine.call("restoreSet", id)).then(() =>
-          this.#focusOn(id),
-        );
-      const button = { type: "button", "data-id": id, class: "restore", onclick: restore };
-      return h("li", {}, texts.sets.removed({ name }), " ", h("button", button, texts.frame.undo));
-    };
-    this.#removed.replaceChildren(...removed.map(line));
+    const gone = [...this.#offers.keys()].filter((id) => !removed.some((set) => set.id === id));
+    gone.forEach((id) => this.#endOffer(id));
+    for (const set of removed) if (!this.#offers.has(set.id)) this.#offer(set);
+  }
+
+  /** Offers to restore a removed data set until it is erased. */
+  #offer({ id, name, until }: RemovedSet): void {
+    const restore = () =>
+      void this.#do(texts.sets.restoring, () => this.#engine.call("restoreSet", id)).then(() =>
+        this.#focusOn(id),
+      );
+    const button = { type: "button", "data-id": id, class: "restore", onclick: restore };
+    const words = [texts.sets.removed({ name }), " ", h("button", button, texts.frame.undo)];
+    const element = h("li", {}, ...words);
+    const timer = window.setTimeout(() => this.#endOffer(id), until - Date.now());
+    this.#offers.set(id, { element, timer });
+    this.#removed.prepend(element);
+  }
+
+  #endOffer(id: string): void {
+    const offer = this.#offers.get(id);
+    clearTimeout(offer?.timer);
+    offer?.element.remove();
+    this.#offers.delete(id);
   }
 
   /** Moves a lost focus to the name of a data set, now and after the data sets are drawn again. */
