@@ -84,7 +84,10 @@ export class AqlEditor extends Base {
   readonly #internals: ElementInternals;
   readonly #options = new Compartment();
   readonly #holder: HTMLElement;
-  /** The view. A removed element has none, because its listeners on the window would keep it in memory. */
+  /**
+   * The view. An element outside of the document has none, because listeners on the window would keep
+   * it in memory.
+   */
   #view: EditorView | undefined;
   /** The state of the element without a view. */
   #kept: EditorState;
@@ -104,9 +107,8 @@ export class AqlEditor extends Base {
     holder.className = "holder";
     root.append(holder);
     this.#kept = EditorState.create({ extensions: [this.#extensions(), this.#options.of([])] });
-    this.#view = this.#viewOf(root);
-    // CodeMirror has set its own style sheets before, so this one is added to them.
-    root.adoptedStyleSheets = [...root.adoptedStyleSheets, style];
+    // CodeMirror adds its own style sheets before this one.
+    root.adoptedStyleSheets = [style];
     holder.addEventListener("focusin", () => (this.#before = this.value));
     holder.addEventListener("focusout", () => this.#changed());
   }
