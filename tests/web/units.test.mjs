@@ -503,5 +503,5 @@ test("data sets are read if the replacement of their index in place broke off", 
   root.getFileHandle = async (...given) => ({ getFile: (await getFileHandle(...given)).getFile });
   const reading = await DataSets.open(await opfs("aqlite"));
   assert.equal((await reading.list()).length, 2);
-  await assert.rejects(reading.create("Ward 9"), /this browser can only read there/);
+  await assert.rejects(reading.create("Ward 9"), /in a Service Worker, this browser can only read/);
 });

@@ -72,7 +72,7 @@ export const errors: Texts["errors"] = {
     "diese Änderungen lassen sich nicht mehr zurücknehmen: sie sind älter als zehn Minuten, oder danach wurden Daten gelöscht",
   storageFull: () => "es kann nichts mehr gespeichert werden: der Speicher ist voll",
   onlyReads: () =>
-    "dieser Browser kann dort nur lesen: auf einer Seite dieser Adresse kann geschrieben werden",
+    "in einem Service Worker kann dieser Browser nur lesen: auf einer Seite dieser Adresse kann geschrieben werden",
   unauthorized: () => "der Server will wissen, wer fragt: geben Sie ihm ein Token",
   forbidden: () => "der Server erlaubt das mit diesem Token nicht",
   status: ({ status }) => `Antwort mit Status ${status}`,

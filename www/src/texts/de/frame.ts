@@ -83,7 +83,7 @@ export const frame: Texts["frame"] = {
   staysHere: "Das bleibt in diesem Browser.",
   notKept: "Die Daten bleiben nicht erhalten.",
   notKeptAbout:
-    "Dieser Browser erlaubt der Seite keine Ablage, wie in einem privaten Fenster. Hinzugefügte Daten gehen verloren, wenn dieser Tab geschlossen oder neu geladen wird. Ein Export bewahrt sie auf.",
+    "Dieser Browser erlaubt der Seite nicht, Daten zu speichern, wie in einem privaten Fenster. Hinzugefügte Daten gehen verloren, wenn dieser Tab geschlossen oder neu geladen wird. Ein Export bewahrt sie auf.",
   sentTo: ({ place }) => `Das wird an den Server ${place} gesendet, der es speichert.`,
   server: "Einen anderen Server abfragen",
   serverAbout:

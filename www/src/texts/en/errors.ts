@@ -68,7 +68,8 @@ export const errors = {
   undoExpired: () =>
     "these writes cannot be taken back any more: they are older than ten minutes, or data were deleted after them",
   storageFull: () => "nothing more can be kept: the storage is full",
-  onlyReads: () => "this browser can only read there: write in a page of this address",
+  onlyReads: () =>
+    "in a Service Worker, this browser can only read: write in a page of this address",
   unauthorized: () => "the server wants to know who asks: give it a token",
   forbidden: () => "the server does not allow this with the given token",
   status: ({ status }: { status: number }) => `answered with status ${status}`,

@@ -65,7 +65,8 @@ export const errors: Texts["errors"] = {
   undoExpired: () =>
     "de här ändringarna kan inte längre tas tillbaka: de är äldre än tio minuter, eller så raderades data efter dem",
   storageFull: () => "inget mer kan sparas: lagringen är full",
-  onlyReads: () => "den här webbläsaren kan bara läsa där: skriv på en sida med den här adressen",
+  onlyReads: () =>
+    "i en Service Worker kan den här webbläsaren bara läsa: skriv på en sida med den här adressen",
   unauthorized: () => "servern vill veta vem som frågar: ge den en token",
   forbidden: () => "servern tillåter inte detta med denna token",
   status: ({ status }) => `svarade med status ${status}`,
