@@ -208,8 +208,8 @@ async function processStart(): Promise<{ at: number; boot: string }> {
 const SAME_START = 1;
 
 /**
- * Whether the process that created the lock no longer exists. A process of a container often has the
- * number of the former one, but another start.
+ * Whether the process that created the lock no longer exists. A process of a container often has
+ * the number of the former one, but another start.
  */
 async function isStale(content: string): Promise<boolean> {
   const [owner = 0, at = NaN] = content.split(" ", 2).map(Number);

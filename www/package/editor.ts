@@ -12,7 +12,9 @@ import { complete, diagnose, format, hover } from "./language";
 import { start, startIn } from "./start";
 import type { Completions, Diagnostic, Hover } from "./types";
 
-/** The services that an editor needs. A `Repository` provides them, with the names of its templates. */
+/**
+ * The services that an editor needs. A `Repository` provides them, with the names of its templates.
+ */
 export interface EditorServices {
   diagnose(q: string): Diagnostic[] | Promise<Diagnostic[]>;
   complete(q: string, offset?: number): Completions | Promise<Completions>;
@@ -85,8 +87,8 @@ export class AqlEditor extends Base {
   readonly #options = new Compartment();
   readonly #holder: HTMLElement;
   /**
-   * The view. An element outside of the document has none, because listeners on the window would keep
-   * it in memory.
+   * The view. An element outside of the document has none, because listeners on the window would
+   * keep it in memory.
    */
   #view: EditorView | undefined;
   /** The state of the element without a view. */
@@ -176,8 +178,8 @@ export class AqlEditor extends Base {
   }
 
   /**
-   * Selects a range of the query, in UTF-16 units, and scrolls there. An offset outside of the query
-   * is its nearest end.
+   * Selects a range of the query, in UTF-16 units, and scrolls there. An offset outside of the
+   * query is its nearest end.
    */
   select(from: number, to = from): void {
     const end = this.#state.doc.length;

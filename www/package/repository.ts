@@ -523,7 +523,9 @@ export class Repository {
     }
   }
 
-  /** Returns the identity of the content, which a checkpoint keeps: after it, the same states exist. */
+  /**
+   * Returns the identity of the content, which a checkpoint keeps: after it, the same states exist.
+   */
   #content(): string {
     const { id = "", generation = 0 } = this.#journaled?.journal ?? {};
     return `${id} ${generation}`;

@@ -84,7 +84,9 @@ export interface Explanation extends Parsed {
     ehrs: number;
     documents: number;
     segments: number;
-    /** The reads of a population query of a server from segments and rows. A browser has neither. */
+    /**
+     * The reads of a population query of a server from segments and rows. A browser has neither.
+     */
     reads: {
       segments: number;
       absent_segments: number;
@@ -95,7 +97,9 @@ export interface Explanation extends Parsed {
       rows: number;
     };
     documents_scanned: number;
-    /** The rows that a comparison excluded by the range of their column, without reading the column. */
+    /**
+     * The rows that a comparison excluded by the range of their column, without reading the column.
+     */
     left_out: number;
     layouts: number;
     rows: number | null;
@@ -130,7 +134,8 @@ export interface Hover {
 }
 
 /**
- * A value for a parameter of a query. `{text}` gets the type of the other operand of its comparison.
+ * A value for a parameter of a query. `{text}` gets the type of the other operand of its
+ * comparison.
  */
 export type Parameter = null | boolean | number | string | { text: string } | Parameter[];
 
@@ -141,11 +146,14 @@ export interface QueryOptions {
   /** The time of `NOW()` and related functions; the current time if absent. */
   now?: Date;
   /**
-   * Ends the query when the signal is aborted. A run occupies its thread, so only a function that the run
-   * calls (`onProgress`) can abort the signal during the run.
+   * Ends the query when the signal is aborted. A run occupies its thread, so only a function that
+   * the run calls (`onProgress`) can abort the signal during the run.
    */
   signal?: SignalLike;
-  /** The maximum time in milliseconds. Without effect in Cloudflare Workers, where clocks stand still. */
+  /**
+   * The maximum time in milliseconds. Without effect in Cloudflare Workers, where clocks stand
+   * still.
+   */
   timeout?: number;
   /** Ends the query when it returns true. Called after about equal amounts of work. */
   shouldStop?: () => boolean;

@@ -1,5 +1,5 @@
-// The patients view: the compositions of a patient as a timeline, one of them as a document, and the
-// differences between its versions.
+// The patients view: the compositions of a patient as a timeline, one of them as a document, and
+// the differences between its versions.
 import { h, rove, save } from "./dom";
 import type { Engine } from "./engine";
 import { parse, print } from "./json";
@@ -104,7 +104,9 @@ export class PatientView {
   #listed: Listed[] = [];
   #opened: Opened | null = null;
   #form: Form = "document";
-  /** The numbers of the latest readings of a timeline and of a document. Earlier ones are ignored. */
+  /**
+   * The numbers of the latest readings of a timeline and of a document. Earlier ones are ignored.
+   */
   #readings = 0;
   #openings = 0;
 
@@ -204,7 +206,9 @@ export class PatientView {
     this.#clear();
   }
 
-  /** Removes the compositions of the former patient, which must not be drawn as those of another. */
+  /**
+   * Removes the compositions of the former patient, which must not be drawn as those of another.
+   */
   #clear(): void {
     this.#listed = [];
     this.#more.hidden = true;

@@ -183,8 +183,8 @@ export class SetsCard {
   }
 
   /**
-   * Draws the removed data sets, the latest first, each with its undo, which other steps do not end.
-   * Lines that remain are not drawn again, because one may have the focus.
+   * Draws the removed data sets, the latest first, each with its undo, which other steps do not
+   * end. Lines that remain are not drawn again, because one may have the focus.
    */
   async #drawRemoved(): Promise<void> {
     const removed = await this.#engine.call("removedSets", null);

@@ -9,8 +9,8 @@ export interface Folder {
   /** Returns the bytes between two positions, or up to the end. */
   read(name: string, from: number, to?: number): Promise<Uint8Array>;
   /**
-   * Writes at a position of a file, which is created if necessary. The written bytes become the end of
-   * the file.
+   * Writes at a position of a file, which is created if necessary. The written bytes become the end
+   * of the file.
    */
   write(name: string, at: number, bytes: Uint8Array): Promise<void>;
   /**
@@ -39,13 +39,15 @@ export interface Root extends Folder {
   /** Returns a folder, which is created if necessary. */
   folder(name: string): Promise<Folder>;
   removeFolder(name: string): Promise<void>;
-  /** Whether `write` changes the file in place, so that its cost does not depend on the file's size. */
+  /**
+   * Whether `write` changes the file in place, so that its cost does not depend on the file's size.
+   */
   readonly inPlace: boolean;
 }
 
 /**
- * The errors of hosts that allow no files: Firefox and Safari in private windows (Safari has the last
- * one), and pages of insecure origins.
+ * The errors of hosts that allow no files: Firefox and Safari in private windows (Safari has the
+ * last one), and pages of insecure origins.
  */
 const FORBIDDEN = ["SecurityError", "NotSupportedError", "UnknownError"];
 
@@ -67,8 +69,8 @@ export async function opfs(name: string): Promise<Root | null> {
 }
 
 /**
- * The name of the lock of all files. It is needed for reading, too: a browser may remove a file for a
- * moment while it replaces the file.
+ * The name of the lock of all files. It is needed for reading, too: a browser may remove a file for
+ * a moment while it replaces the file.
  */
 const FILES = "aqlite/files";
 
@@ -106,8 +108,8 @@ class OpfsFolder implements Folder {
     return exclusively(FILES, async () => {
       if ("createWritable" in FileSystemFileHandle.prototype)
         return this.#swap(await this.#file(name, true), 0, bytes);
-      // Safari before version 26 can only write in place. The file itself is opened after the copy is
-      // complete, because opening creates an absent one.
+      // Safari before version 26 can only write in place. The file itself is opened after the copy
+      // is complete, because opening creates an absent one.
       await this.#write(`${name}${COPY}`, 0, bytes);
       return this.#write(name, 0, bytes);
     });

@@ -126,7 +126,10 @@ async function activate(): Promise<void> {
 }
 
 let opened: Promise<Local> | undefined;
-/** Whether the instance of the module has failed. A new one needs a new start of this Service Worker. */
+/**
+ * Whether the instance of the module has failed. A new one needs a new start of this Service
+ * Worker.
+ */
 let isBroken = false;
 
 /** Returns the repository. It is opened on first use, and again if that failed. */

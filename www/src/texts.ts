@@ -1,6 +1,7 @@
 // The texts of the page in its language. `texts/en` is their source and their type.
 //
-// A bundle that is loaded on demand has its own copy of this module. The page must set its texts, too.
+// A bundle that is loaded on demand has its own copy of this module. The page must set its texts,
+// too.
 import type { texts as english } from "./texts/en";
 
 /** The texts of one language. */
@@ -13,8 +14,8 @@ export let texts: Texts;
 export let count: Intl.NumberFormat;
 
 /**
- * Formats a number with at most two decimals, or below 1 with three significant digits. The decimals
- * suffice for differences of `scale`.
+ * Formats a number with at most two decimals, or below 1 with three significant digits. The
+ * decimals suffice for differences of `scale`.
  */
 export function decimal(value: number, scale = value): string {
   const zeros = scale === 0 ? 0 : Math.max(0, -Math.floor(Math.log10(Math.abs(scale))));
