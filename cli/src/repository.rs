@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::OnceLock;
 use ureq::Agent;
 
 /// The path of the REST interface if a URL has none.
@@ -52,6 +53,17 @@ pub struct Server {
     /// The value of the header `Authorization`.
     authorization: Option<String>,
     agent: Agent,
+    /// Whether the server is aqlite; asked when it matters for the first time.
+    is_aqlite: OnceLock<bool>,
+}
+
+/// The form in which a parameter without a type is sent.
+#[derive(Clone, Copy)]
+enum UntypedForm {
+    /// A text: aqlite gives it the type of the other side of its comparison.
+    Text,
+    /// A number if it is one, else a text: other servers do not compare a text with a number.
+    NumberOrText,
 }
 
 /// A query for a repository.
@@ -179,9 +191,10 @@ impl Repository {
     ) -> Result<Vec<ResultColumn>, Failure> {
         let mut snapshot = snapshot.map(str::to_owned);
         let (mut offset, mut fetch, mut refusal) = (0, None, None);
+        let form = self.untyped_form(query.parameters);
         loop {
             progress::check()?;
-            let request = query.page((offset, fetch), snapshot.as_deref());
+            let request = query.page((offset, fetch), snapshot.as_deref(), form);
             let mut page = match ResultPage::read(&self.send(&request)?) {
                 Ok(page) => page,
                 Err(refused) if refused.is_bad_request() && query.fewer(fetch).is_some() => {
@@ -219,7 +232,7 @@ impl Repository {
             text: QueryText::Aql(ONE_EHR),
             parameters: &Parameters::new(),
         };
-        let response = self.send(&query.page((0, None), None))?;
+        let response = self.send(&query.page((0, None), None, UntypedForm::Text))?;
         let page = ResultPage::read(&response).ok();
         Ok(page.and_then(|page| commits_of(page.snapshot.as_deref()?)))
     }
@@ -239,7 +252,7 @@ impl Repository {
             text: QueryText::Aql(text),
             parameters,
         };
-        let mut request = query.page((0, None), None);
+        let mut request = query.page((0, None), None, UntypedForm::Text);
         request.path.push_str("/explain");
         let explained = match json_of(&request.path, &self.send(&request)?) {
             Err(Failure::Refused {
@@ -251,6 +264,20 @@ impl Repository {
             other => other?,
         };
         explanation::write(&explained, (text, path), out)
+    }
+
+    /// Returns the form of the parameters of a query that have no type. A server is asked only if
+    /// there are some.
+    fn untyped_form(&self, parameters: &Parameters) -> UntypedForm {
+        let is_untyped = |value: &Parameter| matches!(value, Parameter::Untyped(_));
+        match self {
+            Repository::Server(server)
+                if parameters.values().any(is_untyped) && !server.is_aqlite() =>
+            {
+                UntypedForm::NumberOrText
+            }
+            _ => UntypedForm::Text,
+        }
     }
 
     fn send(&self, request: &PageRequest) -> Result<Response, Failure> {
@@ -432,10 +459,15 @@ impl RepositoryQuery<'_> {
     }
 
     /// Returns the request for `fetch` rows after the first `offset` ones.
-    fn page(&self, (offset, fetch): (usize, Option<usize>), snapshot: Option<&str>) -> PageRequest {
+    fn page(
+        &self,
+        (offset, fetch): (usize, Option<usize>),
+        snapshot: Option<&str>,
+        form: UntypedForm,
+    ) -> PageRequest {
         let parameters = self.parameters.iter();
         let parameters: serde_json::Map<String, Value> = parameters
-            .map(|(name, value)| (name.clone(), value_of(value)))
+            .map(|(name, value)| (name.clone(), value_of(value, form)))
             .collect();
         let mut body = serde_json::Map::new();
         let mut add = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
@@ -462,18 +494,27 @@ impl RepositoryQuery<'_> {
     }
 }
 
-/// Returns the value of a parameter as JSON. A value without a type is a number if it is one.
-fn value_of(parameter: &Parameter) -> Value {
-    match parameter {
-        Parameter::Null => Value::Null,
-        Parameter::Boolean(flag) => Value::Bool(*flag),
-        Parameter::Text(text) => Value::from(text.as_str()),
-        Parameter::Number(text) | Parameter::Untyped(text) => {
-            let number = text.parse::<serde_json::Number>();
-            number.map_or_else(|_| Value::from(text.as_str()), Value::Number)
+/// Returns the value of a parameter as JSON.
+fn value_of(parameter: &Parameter, form: UntypedForm) -> Value {
+    match (parameter, form) {
+        (Parameter::Null, _) => Value::Null,
+        (Parameter::Boolean(flag), _) => Value::Bool(*flag),
+        (Parameter::Text(text), _) | (Parameter::Untyped(text), UntypedForm::Text) => {
+            Value::from(text.as_str())
         }
-        Parameter::List(items) => items.iter().map(value_of).collect(),
+        (Parameter::Number(text), _) => {
+            number_of(text).map_or_else(|| Value::from(text.as_str()), Value::Number)
+        }
+        (Parameter::Untyped(text), UntypedForm::NumberOrText) => number_of(text)
+            // An integer that needs a double is an identifier, which would lose digits.
+            .filter(|number| !number.is_f64() || text.contains(['.', 'e', 'E']))
+            .map_or_else(|| Value::from(text.as_str()), Value::Number),
+        (Parameter::List(items), _) => items.iter().map(|item| value_of(item, form)).collect(),
     }
+}
+
+fn number_of(text: &str) -> Option<serde_json::Number> {
+    text.parse().ok()
 }
 
 /// Returns the request of a page for the service of this process.
@@ -491,6 +532,24 @@ impl Server {
             base: with_mount(url, MOUNT),
             authorization: options.authorization(),
             agent: options.trust.agent()?,
+            is_aqlite: OnceLock::new(),
+        })
+    }
+
+    /// Returns whether the server names itself aqlite in the manifest of its mount (openEHR
+    /// ITS-REST, System API).
+    fn is_aqlite(&self) -> bool {
+        *self.is_aqlite.get_or_init(|| {
+            let mut request = self.agent.options(&self.base);
+            if let Some(authorization) = &self.authorization {
+                request = request.header("Authorization", authorization);
+            }
+            // If there is no answer, the query reports why.
+            let answer = request.call().ok();
+            let body = answer.and_then(|mut answer| answer.body_mut().read_to_string().ok());
+            let manifest = body.and_then(|body| json::value(&body).ok());
+            let solution = manifest.as_ref().and_then(|all| all.get("solution"));
+            solution.and_then(Value::as_str) == Some("aqlite")
         })
     }
 

@@ -7,6 +7,7 @@ use super::server::{Folder, ITS, PROGRAM, Server, compositions};
 use aqlite::arrow::TableFormat;
 use aqlite::arrow::read::table;
 use serde_json::json;
+use std::io::{Read, Write};
 use std::process::Command;
 
 const QUERY: &str =
@@ -100,6 +101,95 @@ fn json_rows(folder: &Folder, data: &str) -> Vec<Vec<String>> {
     let sent = cells(sent.strip_suffix('}').expect("the end")).expect("cells");
     assert_eq!(sent.len(), 20);
     sent
+}
+
+/// Texts of digits, such as codes, and numbers: each is compared by the type of its other side.
+#[test]
+fn parameter_of_digits_has_the_type_of_the_other_side() {
+    let folder = Folder::new("query-digits");
+    let server = Server::open(&folder);
+    server.store_templates();
+    let path = format!("{ITS}/ehr/{}/composition", server.create_ehr());
+    for composition in compositions(3) {
+        assert_eq!(server.send("POST", &path, &composition).status, 201);
+    }
+    let id = "123456789012345678901234567890";
+    let body = json!({"_type": "EHR_STATUS", "archetype_node_id": "openEHR-EHR-EHR_STATUS.generic.v1",
+        "name": {"_type": "DV_TEXT", "value": "EHR Status"}, "is_queryable": true, "is_modifiable": true,
+        "subject": {"_type": "PARTY_SELF", "external_ref": {"_type": "PARTY_REF", "namespace": "n", "type": "PERSON",
+            "id": {"_type": "GENERIC_ID", "value": id, "scheme": "s"}}}});
+    let created = server.send("POST", &format!("{ITS}/ehr"), &body.to_string());
+    assert_eq!(created.status, 201, "{}", super::text(&created));
+    let url = format!("http://{}", server.authority);
+    let code =
+        "SELECT COUNT(*) AS n FROM COMPOSITION c WHERE c/category/defining_code/code_string = $x";
+    let text =
+        "SELECT COUNT(*) AS n FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value = $x";
+    let number = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c[openEHR-EHR-COMPOSITION.encounter.v1] \
+        CONTAINS DV_QUANTITY q WHERE q/magnitude > $x LIMIT 1";
+    for data in [url.as_str(), "test.db"] {
+        for (query, value, expected) in [(code, "433", "3"), (text, id, "1")] {
+            let value = format!("x={value}");
+            let found = rows(&folder, &["-d", data, query, "--param", &value]);
+            assert_eq!(found, format!("n\n{expected}\n"), "{data}: {value}");
+        }
+        let found = rows(&folder, &["-d", data, number, "--param", "x=0"]);
+        assert!(!found.ends_with("\n0\n"), "{data}: {found}");
+    }
+    server.stop();
+}
+
+/// A server that is not aqlite receives numbers as such, with all their digits.
+#[test]
+fn other_servers_receive_numbers() {
+    let folder = Folder::new("query-vendor");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        let answers = [
+            r#"{"solution": "another"}"#,
+            r#"{"columns": [{"name": "n"}], "rows": [[1]]}"#,
+        ];
+        answers.map(|answer| answer_once(&listener, answer))
+    });
+    let numbers = "a=140";
+    let digits = "b=123456789012345678901234567890";
+    let query = [
+        "-d", &url, "SELECT c", "--param", numbers, "--param", digits,
+    ];
+    assert_eq!(rows(&folder, &query), "n\n1\n");
+    let [manifest, asked] = served.join().unwrap();
+    assert!(manifest.starts_with("OPTIONS /v1 "), "{manifest}");
+    let parameters = r#"{"a":140,"b":"123456789012345678901234567890"}"#;
+    assert!(asked.contains(parameters), "{asked}");
+}
+
+/// Answers one request, and returns its text.
+fn answer_once(listener: &std::net::TcpListener, body: &str) -> String {
+    let (mut connection, _) = listener.accept().unwrap();
+    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
+    let is_whole = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            return false;
+        };
+        let length = head.split("content-length: ").nth(1);
+        let length = length.and_then(|rest| rest.lines().next());
+        body.len() >= length.map_or(0, |length| length.parse().unwrap())
+    };
+    while !is_whole(&text) {
+        let read = connection.read(&mut buffer).unwrap();
+        assert!(read > 0, "the request ends early");
+        text.extend_from_slice(&buffer[..read]);
+    }
+    let length = body.len();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+    write!(
+        connection,
+        "{head}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    String::from_utf8(text).unwrap()
 }
 
 #[test]
