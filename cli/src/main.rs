@@ -93,9 +93,9 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<Outcome, Failure> {
-    // A server finishes its requests after Ctrl-C. The other commands end at the next safe point.
+    // A server finishes its requests after a signal. The other commands end at the next safe point.
     if !matches!(command, Command::Serve(_)) {
-        progress::listen_to_ctrl_c();
+        progress::listen_to_signals(matches!(command, Command::Shell(_)));
     }
     match command {
         Command::Query(options) => query::run(&options),

@@ -1,10 +1,12 @@
 //! Progress of long work, and its interruption.
 
 use crate::outcome::Failure;
+use crate::serve::system::Interruptions;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Progress is shown after this time: shorter work needs none.
@@ -15,19 +17,34 @@ const REACTION: Duration = Duration::from_millis(50);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Ends the work of the program at the next point where nothing is half written. A second Ctrl-C
-/// ends the program at once.
-pub fn listen_to_ctrl_c() {
-    let handler = || {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    // Without the handler Ctrl-C ends the program, which is also right.
-    let _ = ctrlc::set_handler(handler);
+/// Ends the work of the program after Ctrl-C, SIGTERM or SIGHUP, at the next point where nothing is
+/// half written. A second signal ends the program at once, and so does any but Ctrl-C in a shell,
+/// which waits for input most of the time.
+pub fn listen_to_signals(is_shell: bool) {
+    // Without a listener the signals end the program, which is also right.
+    let _ = listen(is_shell);
 }
 
-/// Returns whether the user pressed Ctrl-C.
+fn listen(is_shell: bool) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let entered = runtime.enter();
+    let mut signals = Interruptions::new(is_shell)?;
+    drop(entered);
+    let repeat = async move {
+        while signals.next().await {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("signals".into());
+    thread.spawn(move || runtime.block_on(repeat))?;
+    Ok(())
+}
+
+/// Returns whether the user pressed Ctrl-C, or a signal has the same meaning.
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -50,7 +50,7 @@ mod sending;
 mod server;
 pub mod sqlite;
 mod storage;
-mod system;
+pub mod system;
 mod terminology;
 mod thread;
 mod writer;

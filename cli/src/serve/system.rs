@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::Path;
+#[cfg(unix)]
+use std::task::Poll;
 
 /// The signals to stop: SIGTERM and SIGINT; Ctrl-C on systems without them.
 pub struct StopSignals {
@@ -46,6 +48,76 @@ impl StopSignals {
     pub async fn received(self) -> io::Result<()> {
         tokio::signal::ctrl_c().await
     }
+}
+
+/// The signals that interrupt a command: SIGINT, SIGTERM and SIGHUP; Ctrl-C on systems without them.
+pub struct Interruptions {
+    #[cfg(unix)]
+    signals: Vec<tokio::signal::unix::Signal>,
+}
+
+impl Interruptions {
+    /// Receives the signals from now on; with `only_ctrl_c` the others still end the process.
+    ///
+    /// # Errors
+    /// If the system does not deliver signals to this process.
+    #[cfg(unix)]
+    pub fn new(only_ctrl_c: bool) -> io::Result<Interruptions> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut kinds = vec![SignalKind::interrupt()];
+        if !only_ctrl_c {
+            kinds.push(SignalKind::terminate());
+        }
+        if !only_ctrl_c && is_hangup_handled() {
+            kinds.push(SignalKind::hangup());
+        }
+        let signals = kinds.into_iter().map(signal);
+        Ok(Interruptions {
+            signals: signals.collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// Receives Ctrl-C.
+    #[cfg(not(unix))]
+    pub fn new(_only_ctrl_c: bool) -> io::Result<Interruptions> {
+        Ok(Interruptions {})
+    }
+
+    /// Waits for the next signal. Returns false if there will be none.
+    #[cfg(unix)]
+    pub async fn next(&mut self) -> bool {
+        std::future::poll_fn(|context| {
+            // All are polled, so that each wakes the task.
+            let mut signals = self.signals.iter_mut();
+            match signals.find_map(|signal| match signal.poll_recv(context) {
+                Poll::Ready(received) => Some(received.is_some()),
+                Poll::Pending => None,
+            }) {
+                Some(received) => Poll::Ready(received),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Waits for the next Ctrl-C. Returns false if there will be none.
+    #[cfg(not(unix))]
+    pub async fn next(&mut self) -> bool {
+        tokio::signal::ctrl_c().await.is_ok()
+    }
+}
+
+/// Returns whether SIGHUP may be received. A process that was started by `nohup` ignores it, and
+/// must go on when its terminal ends. Only Linux names the signals that a process ignores
+/// (proc_pid_status(5), `SigIgn`); elsewhere SIGHUP keeps its effect.
+#[cfg(unix)]
+fn is_hangup_handled() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // SIGHUP is signal 1, the lowest bit.
+    ignored.is_some_and(|mask| mask & 1 == 0)
 }
 
 /// The SIGHUPs of this process. There are none on systems without this signal.

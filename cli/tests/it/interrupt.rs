@@ -1,4 +1,4 @@
-//! Ctrl-C ends each command at a point where nothing is half written, with exit code 130.
+//! Ctrl-C and signals to stop end each command at a point where nothing is half written, with exit code 130.
 
 use super::program::{Folder, Ran, ran};
 use rusqlite::Connection;
@@ -22,8 +22,13 @@ fn start(folder: &Folder, arguments: &[&str]) -> Child {
 
 /// Sends one SIGINT, and waits until the handler has run.
 fn press_ctrl_c(child: &Child) {
+    send(child, "-INT");
+}
+
+/// Sends a signal, and waits until the handler has run.
+fn send(child: &Child, signal: &str) {
     let id = child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &id]).status();
+    let sent = Command::new("kill").args([signal, &id]).status();
     assert!(sent.expect("kill").success());
     sleep(Duration::from_millis(300));
 }
@@ -109,6 +114,12 @@ fn load_ends_while_the_server_is_silent_and_names_the_line() {
 
 #[test]
 fn backup_removes_what_it_has_copied() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        backup_is_removed_after(signal);
+    }
+}
+
+fn backup_is_removed_after(signal: &str) {
     let folder = Folder::new();
     let create = |name: &str| {
         let database = Connection::open(folder.path().join(name)).unwrap();
@@ -126,12 +137,32 @@ fn backup_removes_what_it_has_copied() {
         assert!(Instant::now() < until, "the copy does not begin");
         sleep(Duration::from_millis(10));
     }
-    press_ctrl_c(&child);
+    send(&child, signal);
     database.execute_batch("ROLLBACK").unwrap();
     let ran = end(child);
     assert_eq!(
         (ran.code, ran.out.as_str(), ran.err.as_str()),
-        (Some(130), "", "")
+        (Some(130), "", ""),
+        "{signal}"
     );
     assert!(!unfinished.exists() && !folder.path().join("copy").exists());
+}
+
+#[test]
+fn command_of_nohup_goes_on_when_its_terminal_ends() {
+    let folder = Folder::new();
+    let lines = pipe(&folder, "1.ndjson");
+    let mut command = Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_aqlite"));
+    command
+        .args(["check", "1.ndjson"])
+        .current_dir(folder.path());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.stdin(Stdio::null()).spawn().expect("nohup");
+    let mut writer = open_when_used(lines, File::options().write(true));
+    send(&child, "-HUP");
+    writer.write_all(b"{\"a\":1}\n").unwrap();
+    drop(writer);
+    let ran = end(child);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
 }
