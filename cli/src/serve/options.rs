@@ -61,7 +61,7 @@ pub struct Options {
     /// The key of the server as PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Take the address of a client from the last X-Forwarded-For, which a proxy must set
+    /// Take the address of a client from the last X-Forwarded-For, which a proxy must set; not with AUTH=none
     #[arg(long)]
     pub behind_proxy: bool,
     /// Answer /metrics for Prometheus at a second address
@@ -127,6 +127,11 @@ impl Options {
              reached by other machines: configure AUTH, see docs/security.md",
             self.listen
         );
+        ensure!(
+            read.config.auth != Auth::Open || !self.behind_proxy,
+            "an open service (`--open`, AUTH=none) cannot be behind a proxy, which would open it to other machines: \
+             configure AUTH, see docs/security.md, or remove `--behind-proxy`"
+        );
         let config = Config {
             load_sizes: LOAD,
             documentation: match page::is_embedded() {
@@ -188,6 +193,18 @@ mod tests {
             let error = auth(arguments, variable).unwrap_err();
             assert!(error.contains("loopback address only"), "{error}");
         }
+    }
+
+    #[test]
+    fn open_service_is_not_behind_a_proxy() {
+        for (arguments, variable) in [
+            (&["--open", "--behind-proxy"][..], None),
+            (&["--behind-proxy"], Some("none")),
+        ] {
+            let error = auth(arguments, variable).unwrap_err();
+            assert!(error.contains("behind a proxy"), "{error}");
+        }
+        assert_eq!(auth(&["--behind-proxy"], None), Ok(Auth::Refuse));
     }
 
     #[test]
