@@ -97,6 +97,12 @@ fn run(command: Command) -> Result<Outcome, Failure> {
     if !matches!(command, Command::Serve(_)) {
         progress::listen_to_signals(matches!(command, Command::Shell(_)));
     }
+    if matches!(
+        command,
+        Command::Serve(_) | Command::Backup(_) | Command::Restore(_) | Command::Export(_)
+    ) {
+        serve::system::create_private_files();
+    }
     match command {
         Command::Query(options) => query::run(&options),
         Command::Check(options) => check::run(&options),

@@ -92,7 +92,14 @@ impl Output {
             path: target.with_file_name(name),
             target,
         };
-        let file = File::create(&unfinished.path)?;
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        if previous.is_some() {
+            // Until it has the permissions of the previous file, which may be private.
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        let file = options.open(&unfinished.path)?;
         if let Some(previous) = previous {
             file.set_permissions(previous)?;
         }

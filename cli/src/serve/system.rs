@@ -147,6 +147,13 @@ impl Hangups {
     }
 }
 
+/// Makes the files and folders that this process creates from now on accessible to its user only,
+/// because they hold the data of patients. There is no such default on systems other than Unix.
+pub fn create_private_files() {
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+}
+
 /// Makes the names in a folder durable.
 ///
 /// # Errors

@@ -61,3 +61,31 @@ fn file_without_certificates_is_wrong_usage() {
         assert!(said(&output).contains(expected), "{}", said(&output));
     }
 }
+
+/// Files of a repository hold the data of patients: other users of the machine cannot read them.
+#[cfg(unix)]
+#[test]
+fn files_of_a_repository_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("private");
+    let server = Server::start(&folder, &["--open", "--sample"], &[("ADMIN", "true")]);
+    let base = format!("http://{}", server.authority);
+    folder.succeed(&["export", "all.ndjson", "--base", &base]);
+    folder.succeed(&["backup", "--db", "test.db", "copy"]);
+    folder.succeed(&["restore", "copy", "--db", "restored.db"]);
+    let entries = |path: &std::path::Path| {
+        let entries = std::fs::read_dir(path).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").path())
+    };
+    let all: Vec<_> = entries(&folder.0)
+        .chain(entries(&folder.0.join("copy")))
+        // The test itself writes the log of the server.
+        .filter(|path| !path.ends_with("log"))
+        .collect();
+    assert!(all.len() > 8, "{all:?}");
+    for path in all {
+        let mode = path.metadata().expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    }
+    server.stop();
+}
