@@ -209,6 +209,23 @@ const UNUSED: u64 = 30 * 86_400;
 /// Incomplete files are removed after this number of seconds: a day.
 const INCOMPLETE: u64 = 86_400;
 
+/// Returns the age in seconds after which a file is removed; `None` if its name is none of an index
+/// file: a folder that the user names may have files of other programs.
+fn age_limit(name: &str) -> Option<u64> {
+    let (key, ending) = name.split_once('.')?;
+    let is_key = |c: u8| c.is_ascii_digit() || matches!(c, b'a'..=b'f');
+    if key.len() != 32 || !key.bytes().all(is_key) {
+        return None;
+    }
+    // An incomplete file has the id of its process before its ending.
+    match ending.split_once('.') {
+        None => (ending == "index").then_some(UNUSED),
+        Some((process, ending)) => {
+            (ending == "part" && process.parse::<u32>().is_ok()).then_some(INCOMPLETE)
+        }
+    }
+}
+
 /// Removes index files that were not used for long. Errors do not matter: a later run tries again.
 fn remove_old(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
@@ -216,11 +233,8 @@ fn remove_old(folder: &Path) {
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        let ending = path.extension().unwrap_or_default().to_string_lossy();
-        let most = match &*ending {
-            "index" => UNUSED,
-            "part" => INCOMPLETE,
-            _ => continue,
+        let Some(most) = age_limit(&entry.file_name().to_string_lossy()) else {
+            continue;
         };
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
         let age = modified.ok().and_then(|time| time.elapsed().ok());

@@ -85,6 +85,34 @@ fn file_that_changes_while_it_is_read_is_read_again() {
     assert_eq!(entries.count(), 0, "no index file of fresh files is kept");
 }
 
+/// The cache folder may be one that other programs use too.
+#[test]
+fn old_index_files_are_removed_and_files_of_others_kept() {
+    let folder = folder();
+    let key = "0123456789abcdef0123456789abcdef";
+    let removed = [format!("{key}.index"), format!("{key}.12.part")];
+    let kept = [
+        "photos.index".to_owned(),
+        "film.mp4.part".to_owned(),
+        format!("{key}.part"),
+        format!("{key}.a.part"),
+        format!("{key}0.index"),
+        format!("{}.index", key.to_uppercase()),
+    ];
+    let path = |name: &String| folder.path().join(".cache").join(name);
+    for name in removed.iter().chain(&kept) {
+        folder.write(&format!(".cache/{name}"), "x");
+        set_time(&path(name), 1_000_000_000);
+    }
+    count(&folder, &[]);
+    for name in &removed {
+        assert!(!path(name).exists(), "{name}");
+    }
+    for name in &kept {
+        assert!(path(name).exists(), "{name}");
+    }
+}
+
 #[test]
 fn damaged_index_file_is_written_again() {
     let folder = folder();
