@@ -15,6 +15,8 @@ const OWN_OUTPUTS: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 #[must_use]
 pub struct Output {
     out: BufWriter<Box<dyn Write>>,
+    /// The file, if it is one on a disk.
+    file: Option<File>,
     unfinished: Option<Unfinished>,
 }
 
@@ -52,7 +54,7 @@ impl Output {
         };
         let opened = match is_replaced(path) {
             true => Output::beside(path),
-            false => File::create(path).map(Output::direct),
+            false => File::create(path).and_then(Output::of_file),
         };
         opened.map_err(|error| failed(path, &error))
     }
@@ -64,15 +66,24 @@ impl Output {
     pub fn append(path: &Path) -> Result<Output, Failure> {
         let opened = File::options().create(true).append(true).open(path);
         opened
-            .map(Output::direct)
+            .and_then(Output::of_file)
             .map_err(|error| failed(path, &error))
     }
 
     fn direct(out: impl Write + 'static) -> Output {
         Output {
             out: BufWriter::new(Box::new(out)),
+            file: None,
             unfinished: None,
         }
+    }
+
+    fn of_file(file: File) -> io::Result<Output> {
+        let is_on_disk = file.metadata()?.is_file();
+        Ok(Output {
+            file: is_on_disk.then(|| file.try_clone()).transpose()?,
+            ..Output::direct(file)
+        })
     }
 
     /// Creates a file beside the target, with its permissions.
@@ -105,18 +116,29 @@ impl Output {
         }
         Ok(Output {
             unfinished: Some(unfinished),
-            ..Output::direct(file)
+            ..Output::of_file(file)?
         })
     }
 
-    /// Writes the rest, and gives the file its name.
+    /// Writes the rest to the disk, and gives the file its name.
     ///
     /// # Errors
     /// If either fails.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.out.flush()?;
+        // A network disk may report only here that it has no space. A device without this operation
+        // has nothing to report.
+        if let Some(file) = &self.file
+            && let Err(error) = file.sync_all()
+            && !matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            )
+        {
+            return Err(error.into());
+        }
         // Some systems rename no file that is open.
-        drop(self.out);
+        drop((self.out, self.file));
         let Some(Unfinished { path, target }) = &self.unfinished else {
             return Ok(());
         };
