@@ -297,6 +297,7 @@ pub fn now() -> String {
 
 /// Reports the problems of files, and that there are no documents. Returns whether problems make
 /// the command fail.
+#[must_use]
 pub fn report_problems(data: &DataSet, options: &DataOptions) -> Outcome {
     let (problems, skip_invalid) = (&data.catalog.problems, options.skip_invalid);
     for problem in problems.iter().filter(|_| !skip_invalid) {

@@ -70,9 +70,9 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     let Some(guide) = read(&options.guide)? else {
         return Ok(Outcome::Findings);
     };
-    let described = match &options.ehr {
+    let (described, outcome) = match &options.ehr {
         Some(ehr) => on_ehr(options, &guide, ehr)?,
-        None => on_inputs(options)?,
+        None => (on_inputs(options)?, Outcome::Success),
     };
     let mut out = std::io::stdout().lock();
     if options.json {
@@ -81,7 +81,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         write!(out, "{}", text_of(&described))?;
     }
     out.flush()?;
-    Ok(Outcome::Success)
+    Ok(outcome)
 }
 
 /// Runs the guide on the values of variables.
@@ -98,10 +98,14 @@ fn on_inputs(options: &Options) -> Result<Value, Failure> {
         .map_err(|found| Failure::Data(found.iter().map(|d| d.one_line(&text)).collect()))
 }
 
-/// Runs the guide on the data of an EHR.
-fn on_ehr(options: &Options, guide: &CompiledGuide, ehr: &str) -> Result<Value, Failure> {
+/// Runs the guide on the data of an EHR. The outcome has findings if data cannot be read.
+fn on_ehr(
+    options: &Options,
+    guide: &CompiledGuide,
+    ehr: &str,
+) -> Result<(Value, Outcome), Failure> {
     let mut data = DataSet::open(&options.data)?;
-    query::report_problems(&data, &options.data);
+    let outcome = query::report_problems(&data, &options.data);
     check_ehr(&data, ehr)?;
     let (now, run_options) = (moment(options.now.as_deref())?, run_options(options));
     let mut population = data.reliably(&options.data, |data| {
@@ -118,7 +122,8 @@ fn on_ehr(options: &Options, guide: &CompiledGuide, ehr: &str) -> Result<Value, 
     });
     let run = run.map_err(fails)?;
     let fired: Vec<&str> = run.fired.iter().map(|rule| &**rule).collect();
-    Ok(json!({ "fired": fired, "trace": run.trace, "notes": run.notes }))
+    let described = json!({ "fired": fired, "trace": run.trace, "notes": run.notes });
+    Ok((described, outcome))
 }
 
 fn run_options(options: &Options) -> gdl::Options {

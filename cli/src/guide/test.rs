@@ -9,6 +9,7 @@ mod junit;
 
 use super::moment;
 use crate::outcome::{Failure, Outcome};
+use crate::printable::printable;
 use crate::{progress, query};
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
 use aqlite::gdl::suite::{Case, Suite};
@@ -32,7 +33,7 @@ Examples:
 
 A fixture `score.test.yml` belongs to the guide `score.gdl2.json`.
 
-Exit code: 0 if all cases pass, 1 if one fails, 2 for wrong usage.";
+Exit code: 0 if all cases pass, 1 if one fails or a file cannot be read, 2 for wrong usage.";
 
 /// The options of `guide test`.
 #[derive(Args)]
@@ -67,6 +68,9 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     if options.lint {
         out.write_all(problems.as_bytes())?;
     }
+    for unreadable in &guides.unreadable {
+        writeln!(out, "{}", printable(unreadable))?;
+    }
     let mut reports = Vec::new();
     for file in files.iter().filter(|file| is_fixture(file)) {
         progress::check()?;
@@ -87,7 +91,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         query::warn_of_none("fixtures", &paths);
     }
     writeln!(out, "{fixtures} fixtures, {cases} cases, {failed} failed")?;
-    Ok(if failed == 0 {
+    Ok(if failed == 0 && guides.unreadable.is_empty() {
         Outcome::Success
     } else {
         Outcome::Findings
@@ -108,7 +112,10 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     }
     let entries = std::fs::read_dir(path)
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths: Vec<PathBuf> = paths
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::Data(format!("{}: {error}", path.display())))?;
     paths.sort();
     paths.iter().try_for_each(|path| walk(path, files))
 }
@@ -120,6 +127,8 @@ struct Guides {
     by_stem: BTreeMap<String, usize>,
     by_id: BTreeMap<String, usize>,
     by_letters: BTreeMap<String, usize>,
+    /// A line for each file that may be a guide and cannot be read.
+    unreadable: Vec<String>,
 }
 
 /// The letters and digits of an id.
@@ -162,8 +171,13 @@ impl Guides {
             ending == "json" || ending == "gdl"
         };
         for file in files.iter().filter(is_guide) {
-            let Ok(text) = std::fs::read_to_string(file) else {
-                continue;
+            let text = match std::fs::read_to_string(file) {
+                Ok(text) => text,
+                Err(error) => {
+                    let line = format!("{}: error: {error}", file.display());
+                    guides.unreadable.push(line);
+                    continue;
+                }
             };
             let found = guides.add(file, &text);
             let (name, index) = (file.display().to_string(), LineIndex::new(&text));

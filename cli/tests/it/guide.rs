@@ -38,6 +38,23 @@ fn guide_runs_on_each_ehr() {
 }
 
 #[test]
+fn explanation_on_data_that_cannot_be_read_has_findings() {
+    let folder = Folder::new();
+    folder.write(
+        "d/e1/a.json",
+        &super::program::generator().composition(0).json,
+    );
+    folder.write("d/e1/b.json", "{");
+    folder.write("g.json", aqlite::samples::guides()[0].text);
+    let explain = ["guide", "explain", "g.json", "-d", "d", "--ehr", "e1"];
+    let ran = folder.run(&explain);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("b.json"), "{}", ran.err);
+    let ran = folder.run(&[&explain[..], &["--skip-invalid"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn explanation_on_data_needs_an_ehr() {
     let ran = sample().run(&["guide", "explain", SCORE, "-d", "data"]);
     assert_eq!(ran.code, Some(2), "{}", ran.out);
@@ -114,6 +131,11 @@ fn fixtures_beside_guides_are_run() {
         report.contains("<testsuite name=\"g/Demo.v1.test.yml\" tests=\"1\" failures=\"1\">"),
         "{report}"
     );
+    folder.write("g/Demo.v1.test.yml", &fixture(1));
+    std::fs::write(folder.path().join("g/Other.v1.gdl"), [0xff, 0xfe]).unwrap();
+    let ran = folder.run(&["guide", "test", "g"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(ran.out.contains("g/Other.v1.gdl: error: "), "{}", ran.out);
     let ran = folder.run(&["guide", "test", "absent"]);
     assert_eq!(ran.code, Some(2));
 }
