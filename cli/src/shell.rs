@@ -8,6 +8,7 @@ mod source;
 use crate::data::DataOptions;
 use crate::outcome::{Failure, Outcome};
 use crate::output::Format;
+use crate::printable::printable_lines;
 use crate::progress::resume;
 use crate::server_options::ServerOptions;
 use clap::Args;
@@ -89,7 +90,7 @@ fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
                     // Ctrl-C ends the query, not the shell.
                     Err(Failure::Interrupted) => println!("interrupted"),
                     Err(failure) => match failure.message() {
-                        Some(message) => println!("error: {message}"),
+                        Some(message) => println!("error: {}", printable_lines(&message)),
                         None => return Err(failure),
                     },
                 }

@@ -2,6 +2,7 @@
 
 use crate::example::read_template;
 use crate::outcome::{Failure, Outcome};
+use crate::printable::{printable, printable_lines};
 use aqlite::template::{Description, Template, WebTemplate, describe};
 use clap::{Args, Subcommand};
 use std::io::Write;
@@ -95,7 +96,10 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
     };
     let mut out = std::io::stdout().lock();
     match &options.form {
-        Form::Tree(named) => write!(out, "{}", named.describe(&template))?,
+        Form::Tree(named) => {
+            let tree = named.describe(&template).to_string();
+            write!(out, "{}", printable_lines(&tree))?;
+        }
         Form::Web(_) => writeln!(out, "{}", WebTemplate::of(&template).to_json(&template))?,
         Form::Paths(named) => write_paths(&named.describe(&template), "", &mut out)?,
     }
@@ -111,7 +115,8 @@ fn write_paths(node: &Description, name: &str, out: &mut impl Write) -> std::io:
         &node.label
     };
     if node.children.is_empty() {
-        return writeln!(out, "{}\t{}\t{name}", node.path, node.class);
+        let (path, name) = (printable(&node.path), printable(name));
+        return writeln!(out, "{path}\t{}\t{name}", node.class);
     }
     let mut children = node.children.iter();
     children.try_for_each(|child| write_paths(child, name, out))

@@ -4,10 +4,12 @@ use super::run::{check_ehr, populate};
 use super::{moment, read};
 use crate::data::{DataOptions, DataSet};
 use crate::outcome::{Failure, Outcome};
+use crate::printable::printable;
 use crate::query;
 use aqlite::gdl::{self, CompiledGuide, Exceeded, RunInput, describe};
 use clap::Args;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -140,8 +142,9 @@ fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     members.into_iter().flatten()
 }
 
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
+/// Returns a text of a guide or a document for a terminal.
+fn text<'v>(value: &'v Value, name: &str) -> Cow<'v, str> {
+    printable(value.get(name).and_then(Value::as_str).unwrap_or_default())
 }
 
 /// Writes a run for people: each rule with its conditions and the values that they read.
@@ -195,6 +198,6 @@ fn push_variable(before: &str, variable: &Value, out: &mut String) {
     let _ = writeln!(
         out,
         "{before}{code} {name} = {}",
-        value.unwrap_or("no value")
+        printable(value.unwrap_or("no value"))
     );
 }

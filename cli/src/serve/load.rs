@@ -6,6 +6,7 @@
 //! repeated with the same command: lines that were loaded before are answered with 200.
 
 use super::http_client::HttpClient;
+use crate::printable::printable;
 use crate::progress::{self, Interrupted, Progress};
 use crate::server_options::{ServerOptions, with_mount};
 use crate::transfer::check_answered;
@@ -314,7 +315,7 @@ impl Answers {
     fn refuse(&mut self, line: u64, message: &str) {
         self.refused += 1;
         if self.refused <= SHOWN {
-            eprintln!("line {line}: {message}");
+            eprintln!("line {line}: {}", printable(message));
         }
     }
 }

@@ -244,6 +244,22 @@ fn template_is_shown_in_each_form() {
     assert_eq!(ran.code, Some(1));
 }
 
+/// U+009B begins a sequence for a terminal, and XML permits it.
+#[test]
+fn control_characters_of_a_template_are_escaped() {
+    let folder = Folder::new();
+    let text = aqlite::samples::templates()
+        .iter()
+        .find(|template| template.text.contains(">Systolic<"))
+        .map(|template| template.text.replace(">Systolic<", ">Sys\u{9b}tolic<"));
+    folder.write("t.opt", &text.unwrap());
+    for form in ["tree", "paths"] {
+        let ran = folder.run(&["template", form, "t.opt"]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+        assert!(ran.out.contains(r"Sys\u{9b}tolic"), "{}", ran.out);
+    }
+}
+
 #[test]
 fn lines_of_a_file_are_documents() {
     let folder = Folder::new();

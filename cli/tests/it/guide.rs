@@ -79,6 +79,17 @@ fn explanation_refuses_unknown_variables_and_decimal_commas() {
     }
 }
 
+/// A name of a guide cannot change the state of a terminal.
+#[test]
+fn control_characters_of_an_explanation_are_escaped() {
+    let folder = Folder::new();
+    let terms = r#""terms": {"gt0006": {"id": "gt0006", "text": "a\u001b[2Jb"}}"#;
+    folder.write("g.json", &GUIDE.replace(r#""terms": {}"#, terms));
+    let ran = folder.run(&["guide", "explain", "g.json", "--input", "gt0003=80,kg"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains(r"a\u{1b}[2Jb"), "{}", ran.out);
+}
+
 #[test]
 fn explanation_names_rules_conditions_and_values() {
     let ran = sample().run(&["guide", "explain", SCORE, "--input", "gt0003=30,/min"]);
