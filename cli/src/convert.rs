@@ -10,6 +10,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::output_file::{FileIdentity, Output, check_no_input, identity};
 use crate::printable::printable;
 use crate::progress::{self, Progress};
+use crate::terminal::report_line;
 use crate::{query, report};
 use aqlite::diag::Finding;
 use aqlite::rm::tree::NodeRef;
@@ -235,7 +236,7 @@ impl Converter<'_> {
             let left = left.join(", ");
             self.progress.hide_while(|| {
                 let (path, left) = (printable(path), printable(&left));
-                eprintln!("{path}: warning: the format does not carry: {left}");
+                report_line!("{path}: warning: the format does not carry: {left}");
             });
         }
         Ok(text)
@@ -288,7 +289,8 @@ impl Converter<'_> {
     /// Reports a document that is left out.
     fn refused(&self, problem: &str) -> Outcome {
         let problem = printable(problem);
-        self.progress.hide_while(|| eprintln!("error: {problem}"));
+        self.progress
+            .hide_while(|| report_line!("error: {problem}"));
         Outcome::Findings
     }
 }
@@ -325,6 +327,6 @@ fn numbered(path: &Path, number: Option<usize>) -> PathBuf {
 fn show(path: &str, findings: &[Finding]) {
     for finding in findings {
         let (path, message) = (printable(path), report::line_without_code(finding));
-        eprintln!("{path}: error[{}]: {}", finding.code, printable(&message));
+        report_line!("{path}: error[{}]: {}", finding.code, printable(&message));
     }
 }

@@ -5,6 +5,7 @@ use crate::document_format::{Dialect, DocumentFormat};
 use crate::outcome::{Failure, Outcome};
 use crate::output_file::{Output, check_no_input};
 use crate::printable::printable;
+use crate::terminal::report_line;
 use crate::{query, report};
 use aqlite::template::{ExampleKind, Template, example};
 use clap::{Args, ValueEnum};
@@ -77,7 +78,7 @@ pub fn run(options: &Options) -> Result<Outcome, Failure> {
         Err(findings) => {
             for finding in findings {
                 let message = finding.one_line();
-                eprintln!("error[{}]: {}", finding.code, printable(&message));
+                report_line!("error[{}]: {}", finding.code, printable(&message));
             }
             return Ok(Outcome::Findings);
         }

@@ -24,6 +24,7 @@ mod views;
 
 use crate::example::read_template;
 use crate::outcome::{Failure, Outcome};
+use crate::terminal::print_line;
 use aqlite::rm::class::Cls;
 use aqlite::template::{Template, WebTemplate};
 use clap::{Args, Subcommand};
@@ -151,7 +152,7 @@ fn write_files(views: &[views::View], folder: &Path) -> Result<(), Failure> {
     for view in views {
         let path = path_of(view);
         std::fs::write(&path, view.aql()).map_err(|error| failed(&path, error))?;
-        println!("{}", path.display());
+        print_line!("{}", path.display());
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! The `aqlite` program: openEHR on the command line and the REST service on one machine.
 
+// Lines for the user are written by the macros of `terminal`, which survive the end of their reader.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod check;
 mod columnar;
 mod completions;
@@ -24,6 +27,7 @@ mod serve;
 mod server_options;
 mod shell;
 mod template;
+mod terminal;
 mod transfer;
 
 use clap::{Parser, Subcommand};

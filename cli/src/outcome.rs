@@ -1,6 +1,7 @@
 //! The outcome of a command: exit codes and failures.
 
 use crate::printable::{printable, printable_lines};
+use crate::terminal::report_line;
 use std::process::ExitCode;
 
 /// The outcome of a command that ran.
@@ -80,7 +81,7 @@ impl Failure {
     /// Writes the message on the standard error.
     pub fn report(&self) {
         if let Some(message) = self.message() {
-            eprintln!("error: {}", printable_lines(&message));
+            report_line!("error: {}", printable_lines(&message));
         }
     }
 

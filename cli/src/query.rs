@@ -12,6 +12,7 @@ use crate::report;
 use crate::repository::{QueryText, Repository, RepositoryQuery};
 use crate::rows::{RowSource, Rows};
 use crate::server_options::ServerOptions;
+use crate::terminal::report_line;
 use aqlite::aql::{self, Parameter, Parameters, Plan, QueryOptions};
 use aqlite::diag::Severity;
 use aqlite::rm::{json, time};
@@ -301,7 +302,7 @@ pub fn now() -> String {
 pub fn report_problems(data: &DataSet, options: &DataOptions) -> Outcome {
     let (problems, skip_invalid) = (&data.catalog.problems, options.skip_invalid);
     for problem in problems.iter().filter(|_| !skip_invalid) {
-        eprintln!("{problem}");
+        report_line!("{problem}");
     }
     let is_explained = !problems.is_empty() && !skip_invalid;
     if data.catalog.documents == 0 && !is_explained && !options.data.is_empty() {
@@ -310,13 +311,13 @@ pub fn report_problems(data: &DataSet, options: &DataOptions) -> Outcome {
     let repeated = data.catalog.repeated.len();
     let conflicts = &data.catalog.conflicts;
     if repeated > 0 {
-        eprintln!(
+        report_line!(
             "warning: {repeated} versions occur twice{}; the first of each is read",
             such_as(conflicts.repeated.as_ref())
         );
     }
     if conflicts.foreign_documents > 0 {
-        eprintln!(
+        report_line!(
             "warning: {} documents have the uid of an object of another EHR{}; one version of each object is the latest",
             conflicts.foreign_documents,
             such_as(conflicts.foreign.as_ref())
@@ -338,7 +339,7 @@ fn such_as(place: Option<&String>) -> String {
 /// Warns that arguments name no files of a kind: an answer of an empty set looks like one of data.
 pub fn warn_of_none(kind: &str, arguments: &[String]) {
     let named: Vec<String> = arguments.iter().map(|name| format!("`{name}`")).collect();
-    eprintln!("warning: no {kind} in {}", named.join(", "));
+    report_line!("warning: no {kind} in {}", named.join(", "));
 }
 
 /// Writes each step from the text to the rows, and what the run read.

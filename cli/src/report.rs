@@ -1,6 +1,7 @@
 //! Diagnostics with the line of the source.
 
 use crate::printable::printable;
+use crate::terminal::report_line;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use aqlite::diag::{Diagnostic, Finding, Severity, Span};
 use std::io::IsTerminal;
@@ -80,6 +81,6 @@ pub fn show(source: &str, path: &str, found: &[Diagnostic]) {
 pub fn show_all<'d>(source: &str, path: &str, all: impl IntoIterator<Item = ReportedProblem<'d>>) {
     let is_colored = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     for shown in all {
-        eprintln!("{}", render_at(source, (path, 1), &shown, is_colored));
+        report_line!("{}", render_at(source, (path, 1), &shown, is_colored));
     }
 }

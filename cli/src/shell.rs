@@ -11,6 +11,7 @@ use crate::output::Format;
 use crate::printable::printable_lines;
 use crate::progress::resume;
 use crate::server_options::ServerOptions;
+use crate::terminal::print_line;
 use clap::Args;
 use editor::Input;
 use etcetera::BaseStrategy;
@@ -78,7 +79,7 @@ fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
         let user = etcetera::base_strategy::choose_native_strategy().ok()?;
         Some(user.data_dir().join("aqlite").join("history.txt"))
     });
-    println!("{}", session.greeting());
+    print_line!("{}", session.greeting());
     let mut editor = editor::Editor::new(session, history.as_deref())?;
     loop {
         match editor.read()? {
@@ -88,9 +89,9 @@ fn converse(session: &mut Session, options: &Options) -> Result<(), Failure> {
                     Ok(Next::More) => {}
                     Ok(Next::Quit) => return Ok(()),
                     // Ctrl-C ends the query, not the shell.
-                    Err(Failure::Interrupted) => println!("interrupted"),
+                    Err(Failure::Interrupted) => print_line!("interrupted"),
                     Err(failure) => match failure.message() {
-                        Some(message) => println!("error: {}", printable_lines(&message)),
+                        Some(message) => print_line!("error: {}", printable_lines(&message)),
                         None => return Err(failure),
                     },
                 }

@@ -5,6 +5,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::{self, Progress};
 use crate::repository::{LONGEST, encoded, refusal};
 use crate::server_options::{ServerOptions, with_mount};
+use crate::terminal::print_line;
 use aqlite::document::digest_of_text;
 use aqlite::rm::json;
 use clap::{Args, ValueEnum};
@@ -149,7 +150,7 @@ pub fn export(options: &ExportOptions) -> Result<Outcome, Failure> {
         file.sync_all().map_err(failed)?;
     }
     progress.finish();
-    println!("{count} records exported to {shown}");
+    print_line!("{count} records exported to {shown}");
     Ok(Outcome::Success)
 }
 
@@ -373,9 +374,10 @@ pub fn import(options: &ImportOptions) -> Result<Outcome, Failure> {
         }
     }
     progress.finish();
-    println!(
+    print_line!(
         "{} records imported, {} were there",
-        counts.new, counts.there
+        counts.new,
+        counts.there
     );
     match is_complete {
         true => Ok(Outcome::Success),

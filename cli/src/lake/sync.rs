@@ -16,6 +16,7 @@ use crate::data::DataOptions;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::server_options::ServerOptions;
+use crate::terminal::report_line;
 use clap::Args;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -131,7 +132,7 @@ pub fn run(options: &SyncOptions) -> Result<Outcome, Failure> {
     if !committed.is_held {
         return Ok(reported);
     }
-    eprintln!(
+    report_line!(
         "error: documents could not be read, so EHRs and compositions that the data lack stay in the lake: mend or remove these files, and run the sync again"
     );
     Ok(Outcome::Findings)
@@ -158,7 +159,7 @@ fn warn_of(others: &[(String, Result<SyncView, Failure>)]) {
         return;
     }
     let names: Vec<String> = others.iter().map(|(name, _)| format!("`{name}`")).collect();
-    eprintln!(
+    report_line!(
         "warning: this run names no view of the datasets {}: only removed EHRs left them, and their other rows are those of an earlier sync. Name their views too, or remove one by --drop NAME",
         names.join(", ")
     );

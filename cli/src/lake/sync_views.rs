@@ -9,6 +9,7 @@ use crate::example::read_template;
 use crate::outcome::Failure;
 use crate::report;
 use crate::repository::Repository;
+use crate::terminal::report_line;
 use aqlite::aql::{ViewError, version_query};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -111,7 +112,7 @@ fn of_data(source: &LakeSource) -> Result<Vec<SyncView>, Failure> {
                     all.push(SyncView::of(&view)?);
                 }
             }
-            Err(Failure::Data(problem)) => eprintln!("warning: {problem}"),
+            Err(Failure::Data(problem)) => report_line!("warning: {problem}"),
             Err(other) => return Err(other),
         }
     }

@@ -8,12 +8,13 @@ use super::database::{Files, beside};
 use super::storage::{WAL, folder_of};
 use super::system::{give, other_owner, sync_folder};
 use crate::progress;
+use crate::terminal::{print_line, report_line};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
@@ -103,7 +104,7 @@ pub fn backup(options: &BackupOptions) -> anyhow::Result<()> {
     }
     fs::rename(&unfinished, out).with_context(|| format!("{}", out.display()))?;
     sync_folder_of(out)?;
-    println!("{}: {}", out.display(), contents(&out.join(DATABASE))?);
+    print_line!("{}: {}", out.display(), contents(&out.join(DATABASE))?);
     Ok(())
 }
 
@@ -153,7 +154,7 @@ pub fn restore(options: &RestoreOptions) -> anyhow::Result<()> {
         sync_folder_of(to)?;
     }
     give_to_owner_of_folder(&files, &[&files.log, &files.database]);
-    println!(
+    print_line!(
         "{}: {}",
         files.database.display(),
         contents(&files.database)?
@@ -171,7 +172,7 @@ fn give_to_owner_of_folder(files: &Files, created: &[&Path]) {
     for file in created {
         if let Err(error) = give(file, owner) {
             let (folder, database) = (folder.display(), files.database.display());
-            eprintln!(
+            report_line!(
                 "warning: {} belongs to root ({error}): run `chown --reference={folder} {database}*` before the server starts",
                 file.display()
             );
@@ -223,7 +224,12 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         if is_shown {
             let progress = copying.progress();
             let done = progress.pagecount - progress.remaining;
-            eprint!("\r{shown}: {done} of {} pages ", progress.pagecount);
+            // Its reader may have gone.
+            let _ = write!(
+                std::io::stderr(),
+                "\r{shown}: {done} of {} pages ",
+                progress.pagecount
+            );
         }
         match step {
             StepResult::Done => break,
@@ -233,7 +239,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         }
     }
     if is_shown {
-        eprintln!();
+        report_line!("");
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::http_client::HttpClient;
 use crate::printable::printable;
 use crate::progress::{self, Interrupted, Progress};
 use crate::server_options::{ServerOptions, with_mount};
+use crate::terminal::{print_line, report_line};
 use crate::transfer::check_answered;
 use anyhow::{Context, bail, ensure};
 use axum::body::{Body, Bytes};
@@ -121,12 +122,14 @@ pub fn load(options: &LoadOptions) -> anyhow::Result<()> {
     });
     progress.finish();
     if sent.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
-        eprintln!("interrupted: continue by `--from {}`", answers.last + 1);
+        report_line!("interrupted: continue by `--from {}`", answers.last + 1);
     }
     sent.with_context(|| format!("the load can be continued by `--from {}`", answers.last + 1))?;
-    println!(
+    print_line!(
         "{} lines loaded, {} were loaded before, {} refused",
-        answers.created, answers.known, answers.refused
+        answers.created,
+        answers.known,
+        answers.refused
     );
     ensure!(answers.refused == 0, "lines were refused");
     Ok(())
@@ -315,7 +318,7 @@ impl Answers {
     fn refuse(&mut self, line: u64, message: &str) {
         self.refused += 1;
         if self.refused <= SHOWN {
-            eprintln!("line {line}: {}", printable(message));
+            report_line!("line {line}: {}", printable(message));
         }
     }
 }

@@ -12,6 +12,7 @@ use super::storage::folder_of;
 use super::system::{Hangups, StopSignals, other_owner};
 use super::thread::{Pool, Setup};
 use super::{log, maintenance, page, sample};
+use crate::terminal::print_line;
 use anyhow::{Context, anyhow};
 use aqlite::service::Auth;
 use aqlite::service::deployment::Deployment;
@@ -79,7 +80,7 @@ fn warn_root(files: &Files) {
     let folder = folder_of(&files.database);
     if let Some(owner) = other_owner(folder) {
         let (user, folder) = (owner.user, folder.display());
-        println!(
+        print_line!(
             "warning: root serves files in a folder of user {user}, who cannot open those that it creates: run `chown -R \
              --reference={folder} {folder}`, and serve them as that user"
         );
@@ -120,7 +121,7 @@ async fn serve(
         let loaded = LocalSet::new()
             .run_until(sample::load(&databases, &config.system_id))
             .await?;
-        println!("{loaded}");
+        print_line!("{loaded}");
     }
     let auth = config.auth;
     let gate = match auth {
@@ -175,17 +176,17 @@ async fn serve(
 
 /// Prints the address and the state of access control.
 fn greet(server: &Server, address: SocketAddr, auth: Auth) {
-    println!("aqlite listens on {}://{address}", server.scheme);
+    print_line!("aqlite listens on {}://{address}", server.scheme);
     if !page::is_embedded() {
-        println!(
+        print_line!(
             "without the page: it was not built before the program (`cargo xtask build` builds it)"
         );
     }
     match auth {
-        Auth::Refuse => println!(
+        Auth::Refuse => print_line!(
             "closed: only OPTIONS and health are answered; set AUTH (docs/security.md), or try it out with `--open`"
         ),
-        Auth::Open => println!("open: every program of this machine has access with every role"),
+        Auth::Open => print_line!("open: every program of this machine has access with every role"),
         Auth::Known => {}
     }
 }
@@ -194,7 +195,7 @@ async fn serve_metrics(address: SocketAddr, figures: Figures) -> anyhow::Result<
     let listener = tokio::net::TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}"))?;
-    println!("metrics on http://{}/metrics", listener.local_addr()?);
+    print_line!("metrics on http://{}/metrics", listener.local_addr()?);
     let routes = http::metrics_routes(figures);
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, routes).await {

@@ -8,6 +8,7 @@ use crate::output::{self, Format, OutputForm};
 use crate::output_file::{Output, check_no_input};
 use crate::query;
 use crate::rows::{RowSource, Rows};
+use crate::terminal::{print_line, report_line};
 use aqlite::aql::{LabelStep, Labels, TemplateLabels};
 use aqlite::rm::class::Cls;
 use clap::ValueEnum;
@@ -112,7 +113,7 @@ impl Session {
         output::write(&Rows::of(RowSource::Whole(result)), &form, &mut out)?;
         out.finish()?;
         if self.is_timed {
-            println!("{:.1} ms", elapsed.as_secs_f64() * 1000.0);
+            print_line!("{:.1} ms", elapsed.as_secs_f64() * 1000.0);
         }
         Ok(())
     }
@@ -172,7 +173,7 @@ impl Session {
 
     fn refuse(&mut self, problem: &str) {
         self.has_failed = true;
-        eprintln!("error: {problem}");
+        report_line!("error: {problem}");
     }
 
     fn list_templates(&self, out: &mut impl Write) -> Result<(), Failure> {

@@ -55,6 +55,27 @@ fn output_that_is_an_input_is_refused() {
     assert_eq!(ran.out.lines().count(), 0, "{}", ran.out);
 }
 
+/// A reader that has gone ends no command with a signal, and changes no outcome.
+#[test]
+fn reports_without_a_reader_are_dropped() {
+    let folder = folder();
+    folder.write("data/b.json", "{");
+    let gone = || std::io::pipe().unwrap().1;
+    let code = |arguments: &[&str]| {
+        let mut command = folder.command(arguments);
+        let status = command.stdout(gone()).stderr(gone()).status();
+        status.unwrap().code()
+    };
+    let query = ["query", "-d", "data", "-o", "rows.csv", QUERY];
+    assert_eq!(code(&query), Some(1));
+    assert!(folder.path().join("rows.csv").exists());
+    assert_eq!(code(&["query", "-d", "data", "SELECT"]), Some(1));
+    let convert = ["convert", "data", "--to", "xml", "-o", "xml"];
+    assert_eq!(code(&convert), Some(1));
+    assert!(folder.path().join("xml/a.xml").exists());
+    assert_eq!(code(&["query", "-d", "absent", QUERY]), Some(2));
+}
+
 #[test]
 fn output_replaces_a_file_and_keeps_its_link_and_permissions() {
     let folder = folder();
