@@ -1,11 +1,13 @@
 //! The command `convert`: documents from one format to another.
 
-use crate::data::document::{Document, Reader};
+mod series;
+
+use crate::data::document::Reader;
 use crate::data::files::{self, SourceFile};
 use crate::data::load::is_lines;
 use crate::data::templates::Templates;
 use crate::data::templates_of;
-use crate::document_format::{Dialect, DocumentFormat, indented};
+use crate::document_format::{Dialect, DocumentFormat};
 use crate::outcome::{Failure, Outcome};
 use crate::output_file::{FileIdentity, Output, check_no_input, identity};
 use crate::printable::printable;
@@ -15,8 +17,9 @@ use crate::{query, report};
 use aqlite::diag::Finding;
 use aqlite::rm::tree::NodeRef;
 use clap::Args;
+use series::Series;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// The examples of the help.
@@ -142,89 +145,88 @@ impl Converter<'_> {
     /// Converts the documents of a file. Problems are reported, and the document is left out.
     fn file(&mut self, file: &SourceFile, target: &Target<'_>) -> Result<Outcome, Failure> {
         progress::check()?;
-        // Documents on the standard output show the progress themselves.
-        if !matches!(target, Target::StandardOutput) {
-            self.progress.show();
-        }
-        self.progress.advance(file.size);
-        let path = file.shown();
-        let text = match files::read_text(&file.path) {
-            Ok(text) => text,
-            Err(error) => return Ok(self.refused(&format!("{path}: {error}"))),
+        let mut series = Series::new(file, target);
+        let outcome = match is_lines(file) {
+            true => self.lines(file, &mut series)?,
+            false => {
+                self.advance(file.size, target);
+                match files::read_text(&file.path) {
+                    Ok(text) => self.documents(&file.shown(), &text, &mut series)?,
+                    Err(error) => return Ok(self.refused(&format!("{}: {error}", file.shown()))),
+                }
+            }
         };
-        let (documents, outcome) = self.documents(file, &text);
-        let roots = documents.iter().filter_map(|document| document.tree.root());
-        let roots = roots.collect::<Vec<_>>();
-        self.converted += roots.len();
-        if roots.is_empty() && outcome == Outcome::Success {
+        self.converted += series.count;
+        if series.count == 0 && outcome == Outcome::Success {
             // A folder may also have templates and guides, which are no documents.
             return Ok(match target {
                 Target::InFolder(_) => Outcome::Success,
-                _ => self.refused(&format!("{path}: there is no document in this file")),
+                _ => {
+                    let path = file.shown();
+                    self.refused(&format!("{path}: there is no document in this file"))
+                }
             });
         }
-        Ok(outcome.and(self.write(file, &roots, target)?))
+        Ok(outcome.and(series.finish(self)?))
     }
 
-    /// Reads the documents of a file, or of each of its lines. Reports those that cannot be read.
-    fn documents(&self, file: &SourceFile, text: &str) -> (Vec<Document>, Outcome) {
+    /// Converts the documents of a file of lines, and holds one line at a time.
+    fn lines(&mut self, file: &SourceFile, series: &mut Series<'_>) -> Result<Outcome, Failure> {
+        let path = file.shown();
+        let opened = match files::open(&file.path) {
+            Ok(opened) => opened,
+            Err(error) => return Ok(self.refused(&format!("{path}: {error}"))),
+        };
+        let mut reader = BufReader::with_capacity(1 << 18, opened);
+        let (mut line, mut number, mut outcome) = (Vec::new(), 0_usize, Outcome::Success);
+        loop {
+            line.clear();
+            number += 1;
+            let place = format!("{path}:{number}");
+            match reader.read_until(b'\n', &mut line) {
+                Ok(0) => return Ok(outcome),
+                Ok(length) => self.advance(length as u64, series.target),
+                Err(error) => return Ok(self.refused(&format!("{place}: {error}"))),
+            }
+            progress::check()?;
+            outcome = outcome.and(match std::str::from_utf8(&line) {
+                Ok(text) if text.trim().is_empty() => Outcome::Success,
+                Ok(text) => self.documents(&place, text, series)?,
+                Err(_) => self.refused(&format!("{place}: the text is no UTF-8")),
+            });
+        }
+    }
+
+    /// Converts the documents of a text. Reports a text that cannot be read.
+    fn documents(
+        &mut self,
+        place: &str,
+        text: &str,
+        series: &mut Series<'_>,
+    ) -> Result<Outcome, Failure> {
         let reader = Reader {
             templates: self.templates,
             now: &self.now,
         };
-        let lines = (1..).zip(text.lines());
-        let texts: Vec<(String, &str)> = match is_lines(file) {
-            true => lines
-                .filter(|(_, line)| !line.trim().is_empty())
-                .map(|(number, line)| (format!("{}:{number}", file.shown()), line))
-                .collect(),
-            false => vec![(file.shown(), text)],
-        };
-        let (mut documents, mut outcome) = (Vec::new(), Outcome::Success);
-        for (place, text) in texts {
-            match reader.read(text) {
-                Ok(found) => documents.extend(found),
-                Err(findings) => {
-                    self.progress.hide_while(|| show(&place, &findings));
-                    outcome = Outcome::Findings;
-                }
+        match reader.read(text) {
+            Ok(documents) => {
+                let roots = documents.iter().filter_map(|document| document.tree.root());
+                outcome_of(roots.map(|root| series.push(self, root)))
+            }
+            Err(findings) => {
+                self.progress.hide_while(|| show(place, &findings));
+                Ok(Outcome::Findings)
             }
         }
-        (documents, outcome)
     }
 
-    /// Writes the documents of a file: one text for each, or an array of JSON.
-    fn write(
-        &mut self,
-        file: &SourceFile,
-        roots: &[NodeRef<'_>],
-        target: &Target<'_>,
-    ) -> Result<Outcome, Failure> {
-        let path = file.shown();
-        let is_json = self.options.to == DocumentFormat::Json;
-        let is_divided = !is_json && roots.len() > 1;
-        if is_divided && !matches!(target, Target::InFolder(_)) {
-            let count = roots.len();
-            let problem = "documents, and a text of this format has one";
-            let help = "name an existing folder by -o, or write --to json";
-            return Ok(self.refused(&format!("{path}: {count} {problem}: {help}")));
+    /// Counts bytes that were read.
+    fn advance(&self, bytes: u64, target: &Target<'_>) {
+        // Documents on the standard output show the progress themselves.
+        if !matches!(target, Target::StandardOutput) {
+            self.progress.show();
         }
-        let (mut outcome, mut texts) = (Outcome::Success, Vec::new());
-        for (number, root) in (1..).zip(roots) {
-            match self.text(&path, *root) {
-                Ok(text) => texts.push((is_divided.then_some(number), text)),
-                Err(Failure::Data(problem)) => outcome = self.refused(&problem),
-                Err(failure) => return Err(failure),
-            }
-        }
-        if is_json && texts.len() > 1 {
-            let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
-            texts = vec![(None, indented(&format!("[{}]", all.join(","))))];
-        }
-        for (number, text) in texts {
-            outcome = outcome.and(self.save(file, target, number, &text)?);
-        }
-        Ok(outcome)
+        self.progress.advance(bytes);
     }
 
     /// Writes the text of a document.
@@ -242,14 +244,14 @@ impl Converter<'_> {
         Ok(text)
     }
 
-    /// Saves a text at its target; in a file with the number of the document, if there is one.
-    fn save(
+    /// Opens the output of documents: its target, or a file with the number of the document if there
+    /// is one. Reports a file that must not be written, and returns `None`.
+    fn open(
         &mut self,
         file: &SourceFile,
         target: &Target<'_>,
         number: Option<usize>,
-        text: &str,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Option<Output>, Failure> {
         let target = match target {
             Target::StandardOutput => None,
             Target::File(path) => Some(path.to_path_buf()),
@@ -263,7 +265,8 @@ impl Converter<'_> {
                     target.display(),
                     input.display()
                 );
-                return Ok(self.refused(&problem));
+                self.refused(&problem);
+                return Ok(None);
             }
             let source = self.sources.entry(target.clone());
             let source = source.or_insert_with(|| file.path.clone());
@@ -274,16 +277,14 @@ impl Converter<'_> {
                     target.display(),
                     source.display()
                 );
-                return Ok(self.refused(&problem));
+                self.refused(&problem);
+                return Ok(None);
             }
             if let Some(folder) = target.parent() {
                 std::fs::create_dir_all(folder)?;
             }
         }
-        let mut out = Output::open(target.as_deref())?;
-        out.write_all(text.as_bytes())?;
-        out.finish()?;
-        Ok(Outcome::Success)
+        Output::open(target.as_deref()).map(Some)
     }
 
     /// Reports a document that is left out.

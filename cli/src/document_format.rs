@@ -97,45 +97,62 @@ fn unwritten(problem: WriteError) -> Failure {
 /// Indents JSON. Texts and numbers keep every character.
 pub fn indented(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
-    let (mut depth, mut is_in_text, mut is_escaped) = (0_usize, false, false);
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        if is_in_text {
-            out.push(c);
-            is_in_text = is_escaped || c != '"';
-            is_escaped = !is_escaped && c == '\\';
-            continue;
-        }
-        match c {
-            '"' => {
-                is_in_text = true;
-                out.push(c);
-            }
-            '{' | '[' => {
-                out.push(c);
-                if let Some(close) = characters.next_if(|next| matches!(next, '}' | ']')) {
-                    out.push(close);
-                } else {
-                    depth += 1;
-                    new_line(&mut out, depth);
-                }
-            }
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                new_line(&mut out, depth);
-                out.push(c);
-            }
-            ',' => {
-                out.push(c);
-                new_line(&mut out, depth);
-            }
-            ':' => out.push_str(": "),
-            space if space.is_whitespace() => {}
-            other => out.push(other),
-        }
-    }
+    Indenter::default().push(text, &mut out);
     out.push('\n');
     out
+}
+
+/// Indents a text of JSON that comes in parts.
+#[derive(Default)]
+pub struct Indenter {
+    /// The number of open objects and arrays.
+    depth: usize,
+    /// Whether the next character is within a string.
+    is_in_text: bool,
+    /// Whether a backslash precedes the next character.
+    is_escaped: bool,
+}
+
+impl Indenter {
+    /// Appends a part, indented. An empty object or array is in one part.
+    pub fn push(&mut self, part: &str, out: &mut String) {
+        let mut characters = part.chars().peekable();
+        while let Some(c) = characters.next() {
+            if self.is_in_text {
+                out.push(c);
+                self.is_in_text = self.is_escaped || c != '"';
+                self.is_escaped = !self.is_escaped && c == '\\';
+                continue;
+            }
+            match c {
+                '"' => {
+                    self.is_in_text = true;
+                    out.push(c);
+                }
+                '{' | '[' => {
+                    out.push(c);
+                    if let Some(close) = characters.next_if(|next| matches!(next, '}' | ']')) {
+                        out.push(close);
+                    } else {
+                        self.depth += 1;
+                        new_line(out, self.depth);
+                    }
+                }
+                '}' | ']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    new_line(out, self.depth);
+                    out.push(c);
+                }
+                ',' => {
+                    out.push(c);
+                    new_line(out, self.depth);
+                }
+                ':' => out.push_str(": "),
+                space if space.is_whitespace() => {}
+                other => out.push(other),
+            }
+        }
+    }
 }
 
 fn new_line(out: &mut String, depth: usize) {

@@ -15,6 +15,7 @@ use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::rm::validate::validate;
 use aqlite::template::Template;
 use aqlite::{aql, gdl, template};
+use std::io::{self, BufRead, BufReader};
 use std::rc::Rc;
 
 /// The checks, with the templates of queries and compositions.
@@ -45,13 +46,13 @@ impl Checker<'_> {
     /// Returns the problems of a file; of a file of lines some only, if the user pressed Ctrl-C.
     pub fn check(&self, file: &SourceFile) -> Vec<Problem> {
         let path = file.shown();
+        if is_lines(file) {
+            return self.check_lines(&path, file);
+        }
         let bytes = match files::read(&file.path) {
             Ok(bytes) => bytes,
             Err(error) => return vec![unreadable((&path, 1), "CLI0001", &error.to_string())],
         };
-        if is_lines(file) {
-            return self.check_lines(&path, &bytes);
-        }
         let Ok(text) = String::from_utf8(bytes) else {
             return vec![not_utf8((&path, 1))];
         };
@@ -80,24 +81,45 @@ impl Checker<'_> {
         aql::diagnose_with(text, &templates).all()
     }
 
-    fn check_lines(&self, path: &str, bytes: &[u8]) -> Vec<Problem> {
-        let lines = (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n'));
-        let lines = lines.take_while(|(_, line)| {
-            self.progress.show();
-            self.progress.advance(line.len() as u64)
-        });
-        let filled = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
-        let checked = filled.flat_map(|(number, line)| {
-            let Ok(line) = std::str::from_utf8(line) else {
-                return vec![not_utf8((path, number))];
+    /// Returns the problems of the lines of a file. Holds one line at a time.
+    fn check_lines(&self, path: &str, file: &SourceFile) -> Vec<Problem> {
+        let unread =
+            |number, error: io::Error| unreadable((path, number), "CLI0001", &error.to_string());
+        let mut reader = match files::open(&file.path) {
+            Ok(opened) => BufReader::with_capacity(1 << 18, opened),
+            Err(error) => return vec![unread(1, error)],
+        };
+        let (mut problems, mut line) = (Vec::new(), Vec::new());
+        for number in 1.. {
+            line.clear();
+            let length = match reader.read_until(b'\n', &mut line) {
+                Ok(length) => length,
+                Err(error) => {
+                    problems.push(unread(number, error));
+                    break;
+                }
             };
-            self.check_document(&Rc::new(CheckedText {
-                path: path.to_owned(),
-                text: line.trim_end_matches(['\r', '\n']).to_owned(),
-                line: number,
-            }))
-        });
-        checked.collect()
+            self.progress.show();
+            if length == 0 || !self.progress.advance(length as u64) {
+                break;
+            }
+            problems.extend(self.check_line((path, number), &line));
+        }
+        problems
+    }
+
+    fn check_line(&self, (path, number): (&str, usize), line: &[u8]) -> Vec<Problem> {
+        if line.trim_ascii().is_empty() {
+            return Vec::new();
+        }
+        let Ok(line) = std::str::from_utf8(line) else {
+            return vec![not_utf8((path, number))];
+        };
+        self.check_document(&Rc::new(CheckedText {
+            path: path.to_owned(),
+            text: line.trim_end_matches(['\r', '\n']).to_owned(),
+            line: number,
+        }))
     }
 
     fn check_document(&self, source: &Rc<CheckedText>) -> Vec<Problem> {

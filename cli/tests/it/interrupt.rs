@@ -96,6 +96,36 @@ fn convert_ends_behind_the_file_that_it_writes() {
 }
 
 #[test]
+fn convert_writes_each_document_of_lines_when_it_is_read() {
+    let folder = Folder::new();
+    let lines = pipe(&folder, "1.ndjson");
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    let child = start(
+        &folder,
+        &["convert", "1.ndjson", "--to", "xml", "-o", "out"],
+    );
+    let mut writer = open_when_used(lines, File::options().write(true));
+    let name = r#"{"_type":"DV_TEXT","value":"A"}"#;
+    let document = format!("{{\"_type\":\"FOLDER\",\"name\":{name}}}\n");
+    writer.write_all(document.repeat(2).as_bytes()).unwrap();
+    let written = |number| {
+        let name = format!("out/1-{number}.xml");
+        folder.path().join(name).exists()
+    };
+    let until = Instant::now() + PATIENCE;
+    while !(written(1) && written(2)) {
+        assert!(Instant::now() < until, "no document is written");
+        sleep(Duration::from_millis(10));
+    }
+    press_ctrl_c(&child);
+    writer.write_all(document.as_bytes()).unwrap();
+    drop(writer);
+    let ran = end(child);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(130), ""));
+    assert!(!written(3));
+}
+
+#[test]
 fn load_ends_while_the_server_is_silent_and_names_the_line() {
     let folder = Folder::new();
     folder.write("lines.ndjson", "{\"ehr_id\":\"a\"}\n");
