@@ -1,5 +1,5 @@
-// Data that "Start over" replaced: they can be restored for ten minutes, also after a reload, and are
-// erased then.
+// Data that were replaced by "Start over", or removed: they can be restored for ten minutes, also after
+// a reload, and are erased then.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { browse, built, caller, expect, ready, settled, visit } from "./page.mjs";
@@ -119,4 +119,90 @@ test("replaced data are erased after ten minutes, by an open page and by the nex
     await ready(page);
     await expect(page.locator("#bring-back")).toHaveCount(0);
     assert.ok(!(await folders(page)).includes(second.discarded));
+  }));
+
+test("starting over needs a confirmation that names the lost data, and can be undone", () =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    await call("newEhr", null);
+    await call("newEhr", null);
+    await page.locator("#state-text", { hasText: "34 patients" }).waitFor();
+    const before = await page.locator("#state-text").textContent();
+    await page.click("#tab-data");
+    const dialog = page.locator("dialog[open]");
+    await page.click("#start-over");
+    await expect(dialog).toHaveText(
+      /“Sample patients”.*2 writes of your own \(files, forms, requests\) in it go with them\. You can undo it/,
+    );
+    await page.keyboard.press("Escape");
+    await settled(page);
+    await expect(page.locator("#state-text"), "closed, nothing happens").toHaveText(before);
+    await page.click("#start-over");
+    await dialog.getByRole("button", { name: "Start over" }).click();
+    await page.locator("#bring-back").waitFor();
+    await settled(page);
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
+    assert.deepEqual(
+      (await call("sets", null)).map(({ name }) => name),
+      ["Sample patients"],
+    );
+    await page.reload();
+    await ready(page);
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
+    await page.click("#tab-data");
+    await page.click("#start-over");
+    await expect(dialog).toHaveText(/Nothing of your own was written to it\./);
+    await dialog.getByRole("button", { name: "Start over" }).click();
+    const again = await caller(page);
+    await page.locator("#bring-back").click();
+    await settled(page);
+    await expect(page.locator("#state-text")).toHaveText(/^32 patients/);
+    assert.equal((await again("sets", null)).length, 1);
+  }));
+
+test("undoing a start over restores all writes", () =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    await call("newEhr", null);
+    const before = await call.text("export", null);
+    const replaced = await call("startOver", null);
+    assert.notEqual(await call.text("export", null), before);
+    await call("bringBack", replaced);
+    assert.equal(await call.text("export", null), before);
+    await assert.rejects(call("bringBack", replaced), /another data set was opened meanwhile/);
+  }));
+
+test("a removed data set is restored; writes of others are not undone", () =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    const [first] = await call("sets", null);
+    await call("createSet", "Ward 7");
+    await call("newEhr", null);
+    await call("openSet", first.id);
+    await page.click("#tab-data");
+    await page.click("[aria-label='Remove Ward 7']");
+    const dialog = page.locator("dialog[open]");
+    await expect(dialog).toHaveText(
+      /Its patients and everything written to it, .* since .*, are removed from this browser\. You can undo it/,
+    );
+    await dialog.getByRole("button", { name: "Remove" }).click();
+    await page.locator(".restore").waitFor();
+    await settled(page);
+    await expect(page.locator(".sets li")).toHaveCount(1);
+    await page.click(".restore");
+    await settled(page);
+    await expect(page.locator(".sets li")).toHaveCount(2);
+    await page.click("[aria-label='Open Ward 7']");
+    await page.locator("#state-text", { hasText: "1 patient ·" }).waitFor();
+    const { set, added } = await call("contents", null);
+    await call("newEhr", null);
+    await assert.rejects(
+      call("undo", { set: set.id, from: added, to: 0 }),
+      /more was written meanwhile/,
+    );
+    await assert.rejects(
+      call("undo", { set: first.id, from: added + 1, to: 0 }),
+      /another data set is open/,
+    );
+    assert.equal((await call("undo", { set: set.id, from: added + 1, to: 0 })).ehrs, 0);
   }));
