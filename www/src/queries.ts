@@ -50,6 +50,16 @@ function read(): { queries: Query[]; current: number } {
   return { queries: [query(texts.query.numbered({ number: 1 }))], current: 0 };
 }
 
+/**
+ * Scrolls a row of tabs until one of them is visible. `scrollIntoView` would also make the tab the
+ * place from which the Tab key goes on, so a new page would not begin at its first link.
+ */
+function reveal(row: HTMLElement, tab: HTMLElement): void {
+  const [all, one] = [row.getBoundingClientRect(), tab.getBoundingClientRect()];
+  if (one.left < all.left) row.scrollLeft -= all.left - one.left;
+  else if (one.right > all.right) row.scrollLeft += one.right - all.right;
+}
+
 /** The tabs. */
 export class Queries {
   readonly #editor: Editor;
@@ -115,7 +125,8 @@ export class Queries {
       );
     });
     this.#list.replaceChildren(...tabs);
-    tabs[this.#current]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const shown = tabs[this.#current];
+    if (shown) reveal(this.#list, shown);
     byId<HTMLButtonElement>("query-close").disabled = this.#queries.length === 1;
   }
 
