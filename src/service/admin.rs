@@ -438,7 +438,7 @@ fn audit_of(call: &Call<'_>, record: &Record) -> Result<Audit, Failure> {
     let headers = call.commit_headers()?;
     let headers = match record.data {
         Some(_) => headers.clone(),
-        // Headers are about all lines, and no other line is a deletion.
+        // The codes in headers are those of lines with data, and a deletion has its own.
         None => headers.without_codes(),
     };
     let audit = CommitMetadata::of_codes(record.change.as_deref(), record.lifecycle.as_deref())?

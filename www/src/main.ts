@@ -299,8 +299,8 @@ const writesBefore = new Map<string, number>();
 let isStorageNamed = false;
 
 /**
- * Asks the browser once to keep the data after an own write. If they are in memory only, a notice
- * says so.
+ * Asks the browser once to keep the data after an own write, or shows a notice if they are in memory
+ * only.
  */
 function keepData({ set, isKept, added }: Contents): void {
   if (set === null) return;

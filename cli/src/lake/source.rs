@@ -28,7 +28,7 @@ const DELETED: &str = "SELECT v/uid/value, v/commit_audit/time_committed/value
 /// The EHRs that queries of the population read.
 const EHRS: &str = "SELECT e/ehr_id/value FROM EHR e";
 
-/// Their number.
+/// The number of these EHRs.
 const EHR_COUNT: &str = "SELECT COUNT(e/ehr_id/value) FROM EHR e";
 
 /// The subjects of EHRs, also those of earlier versions of their EHR_STATUS.

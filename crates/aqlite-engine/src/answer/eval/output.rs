@@ -3,8 +3,8 @@
 //!
 //! # The kinds of output
 //!
-//! What the output does with a row depends on the query alone, so it is decided once, by
-//! [`Output::new`]. Each kind is a type with its own lists and invariants:
+//! The treatment of a row depends on the query alone, so it is decided once, by [`Output::new`].
+//! Each kind is a type with its own lists and invariants:
 //!
 //! - [`PlainRows`]: each row belongs to one document, and there is neither an aggregate nor ORDER BY.
 //!   The rows are output in order of arrival.
